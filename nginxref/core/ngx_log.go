@@ -1,0 +1,257 @@
+package core
+
+import (
+	"io"
+	"strconv"
+	"unsafe"
+
+	"herd/nginxref/sys"
+)
+
+// Error log levels, most severe first, as in ngx_log.h.
+const (
+	LogStderr = 0
+	LogEmerg  = 1
+	LogAlert  = 2
+	LogCrit   = 3
+	LogErr    = 4
+	LogWarn   = 5
+	LogNotice = 6
+	LogInfo   = 7
+	LogDebug  = 8
+)
+
+// Debug masks: bits of Log.Level above the plain levels.
+const (
+	LogDebugCore       = 0x010
+	LogDebugAlloc      = 0x020
+	LogDebugMutex      = 0x040
+	LogDebugEvent      = 0x080
+	LogDebugHTTP       = 0x100
+	LogDebugMail       = 0x200
+	LogDebugStream     = 0x400
+	LogDebugConnection = 0x80000000
+	LogDebugAll        = 0x7ffffff0
+)
+
+// maxErrorStr is the longest line written, in bytes (NGX_MAX_ERROR_STR).
+const maxErrorStr = 2048
+
+var errLevels = [...]string{"", "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
+
+// OpenFile is a log file with the buffer its lines are built in. One thread
+// writes to it: the loop's.
+type OpenFile struct {
+	Name string
+	W    io.Writer // one Write a line
+
+	pid   int
+	times *Times
+	buf   [maxErrorStr]byte
+}
+
+// NewOpenFile returns a log file that stamps lines with times and pid.
+func NewOpenFile(name string, w io.Writer, times *Times, pid int) *OpenFile {
+	return &OpenFile{Name: name, W: w, times: times, pid: pid}
+}
+
+// Log is where messages go and how severe they must be (ngx_log_t).
+//
+// Its methods take the arguments of a small format language: %d (integers),
+// %s (string or []byte), %c (byte), %p (address, 16 hexadecimal digits), and
+// %X and %x with an optional width such as %08X. fmt is not used because it
+// makes every argument escape to the heap, even of messages that are not
+// written; these do not.
+type Log struct {
+	Level      uint // a plain level, or LogDebug* masks
+	File       *OpenFile
+	Connection uint64 // "*N " before the message, unless 0
+	// Handler appends what the message is about: client, server, request.
+	Handler func(log *Log, b []byte) []byte
+	Data    any
+	Action  string // what was going on, "reading client request line"
+	Next    *Log   // a second log, less or equally verbose
+}
+
+// Error writes a message of the given level, followed by the error number and
+// text unless err is 0. Mirrors ngx_log_error.
+func (log *Log) Error(level uint, err sys.Errno, format string, args ...any) {
+	if log.Level >= level {
+		log.write(level, err, format, args)
+	}
+}
+
+// Debug writes a debug message if mask is switched on. Mirrors
+// ngx_log_debug0 and its brothers.
+func (log *Log) Debug(mask uint, err sys.Errno, format string, args ...any) {
+	if log.Level&mask != 0 {
+		log.write(LogDebug, err, format, args)
+	}
+}
+
+// On reports whether debug messages of mask are written; it saves the work of
+// computing their arguments.
+func (log *Log) On(mask uint) bool { return log.Level&mask != 0 }
+
+// write builds a line and writes it to each log that wants it. Mirrors
+// ngx_log_error_core.
+func (log *Log) write(level uint, err sys.Errno, format string, args []any) {
+	file := log.File
+	b := append(file.buf[:0], file.times.ErrLogTime()...)
+	b = append(b, " ["...)
+	b = append(b, errLevels[level]...)
+	b = append(b, "] "...)
+	b = strconv.AppendInt(b, int64(file.pid), 10)
+	b = append(b, '#')
+	b = strconv.AppendInt(b, int64(file.pid), 10)
+	b = append(b, ": "...)
+
+	if log.Connection != 0 {
+		b = append(b, '*')
+		b = strconv.AppendUint(b, log.Connection, 10)
+		b = append(b, ' ')
+	}
+
+	b = appendFormat(b, format, args)
+
+	if err != 0 {
+		b = append(b, " ("...)
+		b = strconv.AppendInt(b, int64(err), 10)
+		b = append(b, ": "...)
+		b = appendErrno(b, err)
+		b = append(b, ')')
+	}
+
+	if level != LogDebug && log.Handler != nil {
+		b = log.Handler(log, b)
+	}
+
+	if len(b) > maxErrorStr-1 {
+		b = b[:maxErrorStr-1]
+	}
+	b = append(b, '\n')
+
+	debugConnection := log.Level&LogDebugConnection != 0
+	for l := log; l != nil; l = l.Next {
+		if l.Level < level && !debugConnection {
+			break
+		}
+		l.File.W.Write(b)
+	}
+}
+
+// appendErrno appends the C library's text for err: Go keeps the same texts
+// with a small first letter.
+func appendErrno(b []byte, err sys.Errno) []byte {
+	n := len(b)
+	b = append(b, err.Error()...)
+	if n < len(b) && 'a' <= b[n] && b[n] <= 'z' {
+		b[n] -= 'a' - 'A'
+	}
+	return b
+}
+
+// appendFormat appends format with its verbs replaced by args; see Log.
+func appendFormat(b []byte, format string, args []any) []byte {
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b = append(b, format[i])
+			continue
+		}
+		i++
+		width := 0
+		for ; '0' <= format[i] && format[i] <= '9'; i++ {
+			width = width*10 + int(format[i]-'0')
+		}
+		if format[i] == '%' {
+			b = append(b, '%')
+			continue
+		}
+		if len(args) == 0 {
+			return append(b, "%!missing"...)
+		}
+		b = appendArg(b, format[i], width, args[0])
+		args = args[1:]
+	}
+	return b
+}
+
+func appendArg(b []byte, verb byte, width int, arg any) []byte {
+	switch v := arg.(type) {
+	case string:
+		return append(b, v...)
+	case []byte:
+		return append(b, v...)
+	case unsafe.Pointer:
+		return appendHex(b, uint64(uintptr(v)), 16, upperHex)
+	}
+
+	n, unsigned := integer(arg)
+	switch verb {
+	case 'X':
+		return appendHex(b, n, width, upperHex)
+	case 'x':
+		return appendHex(b, n, width, lowerHex)
+	case 'p':
+		return appendHex(b, n, 16, upperHex)
+	case 'c':
+		return append(b, byte(n))
+	}
+	if unsigned {
+		return strconv.AppendUint(b, n, 10)
+	}
+	return strconv.AppendInt(b, int64(n), 10)
+}
+
+const (
+	upperHex = "0123456789ABCDEF"
+	lowerHex = "0123456789abcdef"
+)
+
+// appendHex appends n in base 16, padded with zeros to width digits.
+func appendHex(b []byte, n uint64, width int, digits string) []byte {
+	var tmp [16]byte
+
+	i := len(tmp)
+	for ; n != 0 || i == len(tmp); n >>= 4 {
+		i--
+		tmp[i] = digits[n&15]
+	}
+	for pad := width - (len(tmp) - i); pad > 0; pad-- {
+		b = append(b, '0')
+	}
+	return append(b, tmp[i:]...)
+}
+
+// integer returns the 64 bits of an integer argument and whether its type is
+// unsigned. A bool counts as 0 or 1, as C prints a bit field.
+func integer(arg any) (n uint64, unsigned bool) {
+	switch v := arg.(type) {
+	case int:
+		return uint64(v), false
+	case int32:
+		return uint64(v), false
+	case int64:
+		return uint64(v), false
+	case uint:
+		return uint64(v), true
+	case uint32:
+		return uint64(v), true
+	case uint64:
+		return v, true
+	case uintptr:
+		return uint64(v), true
+	case Msec:
+		return uint64(v), true
+	case Status:
+		return uint64(v), false
+	case sys.Errno:
+		return uint64(v), true
+	case bool:
+		if v {
+			return 1, false
+		}
+		return 0, false
+	}
+	return 0, false
+}
