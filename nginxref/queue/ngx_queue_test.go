@@ -13,9 +13,9 @@ import (
 
 // item has a field on each side of its link, so that a wrong offset shows.
 type item struct {
-	before uint64
-	link   queue.Queue
-	id     int
+	_    uint64
+	link queue.Queue
+	id   int
 }
 
 func itemOf(q *queue.Queue) *item {
