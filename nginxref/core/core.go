@@ -2,6 +2,12 @@
 // codes, cached time (ngx_times.c) and the error log (ngx_log.c).
 package core
 
+import (
+	"errors"
+
+	"herd/nginxref/sys"
+)
+
 // Status is the integer that most nginx functions return.
 type Status int
 
@@ -19,3 +25,11 @@ type Msec uint64
 
 // MsecInt is the signed difference of two times (ngx_msec_int_t).
 type MsecInt int64
+
+// ErrnoOf returns the error number inside err, or 0 if there is none.
+func ErrnoOf(err error) sys.Errno {
+	var errno sys.Errno
+
+	errors.As(err, &errno)
+	return errno
+}

@@ -36,7 +36,7 @@ func NewTimes(kernel sys.Kernel) *Times {
 func (t *Times) TimeUpdate() {
 	sec, msec := t.kernel.Gettimeofday()
 
-	t.CurrentMsec = Msec(t.kernel.MonotonicMsec())
+	t.CurrentMsec = Msec(t.kernel.MonotonicNsec() / 1e6)
 	t.Msec = msec
 
 	if t.Sec == sec {

@@ -22,16 +22,31 @@ func New() (Kernel, error) { return &Linux{pid: os.Getpid()}, nil }
 // call and a process's id does not change.
 func (k *Linux) Getpid() int { return k.pid }
 
-func (k *Linux) MonotonicMsec() uint64 {
+// processStart anchors MonotonicNsec: time.Since reads the monotonic clock
+// through the vDSO, without a system call, and starts from it.
+var processStart, processStartNsec = time.Now(), monotonicNsec()
+
+func monotonicNsec() uint64 {
 	var ts unix.Timespec
 
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return uint64(ts.Sec)*1000 + uint64(ts.Nsec)/1e6
+	return uint64(ts.Nano())
+}
+
+func (k *Linux) MonotonicNsec() uint64 {
+	return processStartNsec + uint64(time.Since(processStart))
 }
 
 func (k *Linux) Gettimeofday() (sec int64, msec int) {
 	t := time.Now() // the vDSO: no system call
 	return t.Unix(), t.Nanosecond() / 1e6
+}
+
+func (k *Linux) ThreadUsage() (sleeps, cpuNsec uint64) {
+	var ru unix.Rusage
+
+	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&ru)), 0)
+	return uint64(ru.Nvcsw), uint64(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
 func (k *Linux) Close(fd int) Errno {

@@ -68,10 +68,13 @@ type Kernel interface {
 	// Getpid returns the process's own id, the value that owns a lock word.
 	Getpid() int
 
-	// MonotonicMsec reads CLOCK_MONOTONIC in milliseconds.
-	MonotonicMsec() uint64
+	// MonotonicNsec reads CLOCK_MONOTONIC in nanoseconds.
+	MonotonicNsec() uint64
 	// Gettimeofday reads the wall clock: seconds and milliseconds.
 	Gettimeofday() (sec int64, msec int)
+	// ThreadUsage returns how often the calling thread has gone to sleep
+	// (voluntary context switches) and its CPU time in nanoseconds.
+	ThreadUsage() (sleeps, cpuNsec uint64)
 
 	Close(fd int) Errno
 	Read(fd int, p []byte) (n int, err Errno)

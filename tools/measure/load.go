@@ -1,0 +1,156 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Load says how many connections to make and when.
+type Load struct {
+	Addr  string  // host:port of the server
+	Rate  float64 // connections started per second; 0: closed loop
+	Conns int     // connections in all
+	// Clients is how many connections a closed loop keeps in flight.
+	Clients int
+}
+
+// Latency bounds of the histogram, in microseconds.
+const (
+	minLatency = 1
+	maxLatency = 60_000_000
+)
+
+// replyTimeout ends a connection that nobody answers. It is longer than any
+// hand-over that nginx's defaults allow (accept_mutex_delay is 500 ms).
+const replyTimeout = 10 * time.Second
+
+// Latencies are the times to the reply of a load, in microseconds, and the
+// connections that got none.
+type Latencies struct {
+	*hdrhistogram.Histogram
+	Failed   int
+	FirstErr error
+	mu       sync.Mutex
+}
+
+func newLatencies() *Latencies {
+	return &Latencies{Histogram: hdrhistogram.New(minLatency, maxLatency, 3)}
+}
+
+func (l *Latencies) add(d time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.Failed++
+		if l.FirstErr == nil {
+			l.FirstErr = err
+		}
+		return
+	}
+	l.RecordValue(max(d.Microseconds(), minLatency))
+}
+
+// Run makes the connections and returns when the last has been answered, or
+// ctx is done. progress is called with the number finished so far.
+func (load Load) Run(ctx context.Context, progress func(done int)) *Latencies {
+	if load.Rate > 0 {
+		return load.paced(ctx, progress)
+	}
+	return load.burst(ctx, progress)
+}
+
+// paced starts connection i at i/rate, whether or not those before it have
+// been answered, and counts its latency from that moment: a server that
+// stalls cannot slow the load down and so hide its stall.
+func (load Load) paced(ctx context.Context, progress func(int)) *Latencies {
+	var (
+		lat  = newLatencies()
+		wg   sync.WaitGroup
+		done atomic.Int64
+	)
+	start := time.Now()
+	for i := range load.Conns {
+		intended := start.Add(time.Duration(float64(i) / load.Rate * float64(time.Second)))
+		if !sleepUntil(ctx, intended) {
+			break
+		}
+		wg.Go(func() {
+			err := exchange(ctx, load.Addr)
+			lat.add(time.Since(intended), err)
+			progress(int(done.Add(1)))
+		})
+	}
+	wg.Wait()
+	return lat
+}
+
+// burst keeps Clients connections in flight until all have been made. There
+// is no intended moment in a closed loop: latency counts from the connect.
+func (load Load) burst(ctx context.Context, progress func(int)) *Latencies {
+	var (
+		lat        = newLatencies()
+		wg         sync.WaitGroup
+		next, done atomic.Int64
+	)
+	for range load.Clients {
+		wg.Go(func() {
+			for next.Add(1) <= int64(load.Conns) && ctx.Err() == nil {
+				start := time.Now()
+				err := exchange(ctx, load.Addr)
+				lat.add(time.Since(start), err)
+				progress(int(done.Add(1)))
+			}
+		})
+	}
+	wg.Wait()
+	return lat
+}
+
+// exchange connects and reads the server's greeting up to its end.
+func exchange(ctx context.Context, addr string) error {
+	var d net.Dialer
+
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	conn.SetReadDeadline(deadline)
+	var buf [64]byte
+	n := 0
+	for {
+		m, err := conn.Read(buf[:])
+		n += m
+		if err == io.EOF && n > 0 {
+			return nil
+		}
+		if err == io.EOF {
+			return fmt.Errorf("%s closed the connection without a reply", addr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sleepUntil sleeps until t and reports whether ctx let it.
+func sleepUntil(ctx context.Context, t time.Time) bool {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

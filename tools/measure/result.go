@@ -1,0 +1,96 @@
+package measure
+
+import (
+	"herd/nginxref/stat"
+)
+
+// Run is what one fix did under one load. The JSON names are the tool's
+// output format.
+type Run struct {
+	Fix      string  `json:"fix"`
+	Workers  int     `json:"workers"`
+	Rate     float64 `json:"rate"` // connections a second; 0: closed-loop burst
+	Conns    int     `json:"conns"`
+	Accepted int     `json:"accepted"`
+
+	WakeupsPerConn float64 `json:"wakeups_per_conn"` // polling not among them
+	ReturnsPerConn float64 `json:"returns_per_conn"`
+	EagainPerConn  float64 `json:"eagain_per_conn"`
+
+	PollingWakeupsPerS   float64  `json:"polling_wakeups_per_s"`
+	WakeupsPerS          float64  `json:"wakeups_per_s"`
+	PredictedWakeupsPerS *float64 `json:"predicted_wakeups_per_s"` // null: no model
+
+	Shares []int   `json:"shares"` // connections of each worker
+	Jain   float64 `json:"jain"`
+
+	LatencyUs    Percentiles `json:"latency_us"`
+	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
+}
+
+// Percentiles are latencies in microseconds.
+type Percentiles struct {
+	P50 int64 `json:"p50"`
+	P99 int64 `json:"p99"`
+	Max int64 `json:"max"`
+}
+
+// MaxShare returns the largest worker's part of all connections, 0 to 1.
+func (r *Run) MaxShare() float64 {
+	sum, most := 0, 0
+	for _, n := range r.Shares {
+		sum += n
+		most = max(most, n)
+	}
+	return ratio(float64(most), float64(sum))
+}
+
+// Jain returns Jain's fairness index of shares: 1 when all are equal, 1/n
+// when one has everything. (R. Jain, DEC-TR-301, 1984.)
+func Jain(shares []int) float64 {
+	var sum, squares float64
+	for _, n := range shares {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	return ratio(sum*sum, float64(len(shares))*squares)
+}
+
+// ratio returns a/b, or 0 if there is nothing to divide by.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// fill computes the run's figures from the workers' counters before and after
+// a window of the given length in seconds.
+func (r *Run) fill(before, after []stat.Worker, seconds float64, lat *Latencies) {
+	var d stat.Worker
+	r.Shares = make([]int, len(after))
+	for i := range after {
+		a, b := &after[i], &before[i]
+		r.Shares[i] = int(a.Accepted - b.Accepted)
+		d.Accepted += a.Accepted - b.Accepted
+		d.AcceptAgain += a.AcceptAgain - b.AcceptAgain
+		d.Wakeups += a.Wakeups - b.Wakeups
+		d.WakeupsTimeout += a.WakeupsTimeout - b.WakeupsTimeout
+		d.ReturnsEvents += a.ReturnsEvents - b.ReturnsEvents
+		d.CPUNsec += a.CPUNsec - b.CPUNsec
+	}
+	conns := float64(d.Accepted)
+	r.Accepted = int(d.Accepted)
+	r.WakeupsPerConn = ratio(float64(d.Wakeups-d.WakeupsTimeout), conns)
+	r.ReturnsPerConn = ratio(float64(d.ReturnsEvents), conns)
+	r.EagainPerConn = ratio(float64(d.AcceptAgain), conns)
+	r.PollingWakeupsPerS = ratio(float64(d.WakeupsTimeout), seconds)
+	r.WakeupsPerS = ratio(float64(d.Wakeups), seconds)
+	r.Jain = Jain(r.Shares)
+	r.CPUUsPerConn = ratio(float64(d.CPUNsec)/1e3, conns)
+	r.LatencyUs = Percentiles{
+		P50: lat.ValueAtQuantile(50),
+		P99: lat.ValueAtQuantile(99),
+		Max: lat.Max(),
+	}
+}
