@@ -297,16 +297,11 @@ func (cycle *Cycle) AttachZone(fd, lockFd, slot int) core.Status {
 	}
 
 	w := &cycle.workers[slot]
-	w.Pid = uint64(cycle.Kernel.Getpid())
-	w.Ready = 0
 	cycle.Counters = w
 	cycle.AcceptMutex = &stat.Mutex{Mutex: cycle.AcceptMutex, Slot: w, Kernel: cycle.Kernel}
-	cycle.Kernel = &stat.Kernel{
-		Kernel:      cycle.Kernel,
-		Slot:        w,
-		NotifyData:  NotifyData,
-		Connections: func() int { return cycle.ConnectionN - cycle.FreeConnectionN },
-	}
+	cycle.Kernel = stat.NewKernel(cycle.Kernel, w, NotifyData, func() int {
+		return cycle.ConnectionN - cycle.FreeConnectionN
+	})
 	return core.OK
 }
 

@@ -15,6 +15,22 @@ type Kernel struct {
 	NotifyData uint64
 	// Connections returns how many connections are in use.
 	Connections func() int
+
+	cpuBase uint64 // CPU time of the slot's former owners, nanoseconds
+}
+
+// NewKernel returns a kernel that counts in slot, which this process owns from
+// now on.
+func NewKernel(kernel sys.Kernel, slot *Worker, notifyData uint64, connections func() int) *Kernel {
+	slot.Pid = uint64(kernel.Getpid())
+	slot.Ready = 0
+	return &Kernel{
+		Kernel:      kernel,
+		Slot:        slot,
+		NotifyData:  notifyData,
+		Connections: connections,
+		cpuBase:     slot.CPUNsec,
+	}
 }
 
 // EpollWait counts the return by its cause and the wakeups on the way to it,
@@ -22,7 +38,7 @@ type Kernel struct {
 func (k *Kernel) EpollWait(ep int, list []sys.EpollEvent, msec int) (int, sys.Errno) {
 	s := k.Slot
 	before, cpu := k.Kernel.ThreadUsage()
-	s.CPUNsec = cpu
+	s.CPUNsec = k.cpuBase + cpu
 	s.Connections = uint64(k.Connections())
 	s.Ready = 1
 
