@@ -1,0 +1,128 @@
+package shmtx
+
+import (
+	"errors"
+	"syscall"
+
+	"herd/nginxref/core"
+	"herd/nginxref/sys"
+)
+
+// File is a mutex made of a file's record lock (fcntl F_SETLK), what nginx
+// falls back on where there are no atomic operations.
+//
+// The kernel keeps the lock by process and file, not by descriptor:
+//   - a child that inherits Fd does not inherit the lock, so all workers can
+//     share one descriptor; flock(2), which belongs to the open file, would
+//     let them all in
+//   - the lock goes when its holder dies: nobody has to force it
+//   - the lock goes when its holder closes any descriptor of the file
+//   - a second lock by the same process succeeds
+//
+// Set Kernel and Log, then call Create; a worker sets Fd and Name to what it
+// inherited instead.
+type File struct {
+	Kernel sys.Kernel
+	Log    *core.Log
+	Fd     int
+	Name   string // for messages: the file is deleted once it is open
+}
+
+var _ Mutex = (*File)(nil)
+
+// Create opens the lock file and deletes its name: the descriptor alone
+// stands for the lock, and nothing is left behind however the processes end.
+// A mutex already made with this name is kept, so that workers of the old and
+// the new configuration exclude one another. Mirrors ngx_shmtx_create.
+func (mtx *File) Create(name string) core.Status {
+	if mtx.Name != "" {
+
+		if name == mtx.Name {
+			return core.OK
+		}
+
+		mtx.Destroy()
+	}
+
+	fd, err := syscall.Open(name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0644)
+	mtx.Fd = int(fd)
+
+	if err != nil {
+		mtx.Log.Error(core.LogEmerg, errno(err), "open() \"%s\" failed", name)
+		return core.Error
+	}
+
+	if err := syscall.Unlink(name); err != nil {
+		mtx.Log.Error(core.LogAlert, errno(err), "unlink() \"%s\" failed", name)
+	}
+
+	mtx.Name = name
+
+	return core.OK
+}
+
+// Destroy closes the lock file, and with it drops the lock. Mirrors
+// ngx_shmtx_destroy.
+func (mtx *File) Destroy() {
+	if err := mtx.Kernel.Close(mtx.Fd); err != 0 {
+		mtx.Log.Error(core.LogAlert, err, "close() \"%s\" failed", mtx.Name)
+	}
+}
+
+// Trylock takes the lock if no other process has it and reports whether it
+// did. Mirrors ngx_shmtx_trylock.
+func (mtx *File) Trylock() bool {
+	err := mtx.Kernel.FcntlLock(mtx.Fd, true, false)
+
+	if err == 0 {
+		return true
+	}
+
+	if err == sys.EAGAIN {
+		return false
+	}
+
+	mtx.abort(err, "fcntl(F_SETLK, F_WRLCK)")
+
+	return false
+}
+
+// Lock waits until it has the lock. If fcntl fails it returns without the
+// lock, with an alert in the log, as nginx does. Mirrors ngx_shmtx_lock.
+func (mtx *File) Lock() {
+	err := mtx.Kernel.FcntlLock(mtx.Fd, true, true)
+
+	if err == 0 {
+		return
+	}
+
+	mtx.abort(err, "fcntl(F_SETLKW, F_WRLCK)")
+}
+
+// Unlock lets go of the lock; the kernel ignores it if this process has none.
+// Mirrors ngx_shmtx_unlock.
+func (mtx *File) Unlock() {
+	err := mtx.Kernel.FcntlLock(mtx.Fd, false, false)
+
+	if err == 0 {
+		return
+	}
+
+	mtx.abort(err, "fcntl(F_SETLK, F_UNLCK)")
+}
+
+// ForceUnlock returns false: the kernel has already freed a dead process's
+// lock. Mirrors ngx_shmtx_force_unlock.
+func (mtx *File) ForceUnlock(pid int) bool { return false }
+
+// abort logs an error that nginx did not expect. In spite of its name it goes
+// on. Mirrors ngx_log_abort.
+func (mtx *File) abort(err sys.Errno, call string) {
+	mtx.Log.Error(core.LogAlert, err, "%s %s failed", call, mtx.Name)
+}
+
+// errno returns the error number in an error of package syscall.
+func errno(err error) (n sys.Errno) {
+	errors.As(err, &n)
+	return n
+}

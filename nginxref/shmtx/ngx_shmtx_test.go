@@ -1,0 +1,422 @@
+package shmtx
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"herd/nginxref/core"
+	"herd/nginxref/sys"
+)
+
+// scripted is the kernel of one process among several that share a mutex, all
+// on one thread. It notes each call, and before a chosen one it runs what
+// another process does at that very moment.
+type scripted struct {
+	sys.Kernel // nil: no other call is expected
+
+	t      *testing.T
+	shared *Shared
+	pid    int
+	calls  []string
+	hooks  map[string]func() // key: call and how many of it came before
+	errnos []sys.Errno       // results of the next FutexWaits or FcntlLocks
+}
+
+// before makes do happen before the nth (from 1) such call.
+func (k *scripted) before(call string, nth int, do func()) {
+	k.hooks[fmt.Sprint(call, nth)] = do
+}
+
+func (k *scripted) count(call string) (n int) {
+	for _, c := range k.calls {
+		if c == call {
+			n++
+		}
+	}
+	return n
+}
+
+func (k *scripted) called(call string) {
+	k.calls = append(k.calls, call)
+	if do := k.hooks[fmt.Sprint(call, k.count(call))]; do != nil {
+		do()
+	}
+}
+
+// nextErrno takes the next scripted result, 0 when there is none.
+func (k *scripted) nextErrno() (err sys.Errno) {
+	if len(k.errnos) > 0 {
+		err, k.errnos = k.errnos[0], k.errnos[1:]
+	}
+	return err
+}
+
+func (k *scripted) word(w *sys.Atomic) string {
+	if w == &k.shared.Lock {
+		return "lock"
+	}
+	return "wait"
+}
+
+func (k *scripted) AtomicLoad(w *sys.Atomic) uint64 {
+	k.called("load " + k.word(w))
+	return w.Load()
+}
+
+func (k *scripted) AtomicCmpSet(w *sys.Atomic, old, set uint64) bool {
+	k.called("cmpset " + k.word(w))
+	return w.CompareAndSwap(old, set)
+}
+
+func (k *scripted) AtomicFetchAdd(w *sys.Atomic, delta int64) uint64 {
+	k.called(fmt.Sprintf("add %s %d", k.word(w), delta))
+	return w.Add(uint64(delta)) - uint64(delta)
+}
+
+func (k *scripted) FutexLoad(w *sys.Futex) uint32 {
+	k.called("load sem")
+	return w.Load()
+}
+
+func (k *scripted) FutexCmpSet(w *sys.Futex, old, set uint32) bool {
+	k.called("cmpset sem")
+	return w.CompareAndSwap(old, set)
+}
+
+func (k *scripted) FutexWait(w *sys.Futex, value uint32) sys.Errno {
+	k.called("futex wait")
+	if w.Load() != value {
+		return sys.EAGAIN
+	}
+	err := k.nextErrno()
+	if err == 0 {
+		k.t.Fatalf("process %d sleeps for ever; its calls: %q", k.pid, k.calls)
+	}
+	return err
+}
+
+func (k *scripted) FutexWake(w *sys.Futex, n int) (int, sys.Errno) {
+	k.called("futex wake")
+	return n, 0
+}
+
+func (k *scripted) FcntlLock(fd int, lock, wait bool) sys.Errno { return k.nextErrno() }
+
+func (k *scripted) Getpid() int                { return k.pid }
+func (k *scripted) CPUPause()                  { k.called("pause") }
+func (k *scripted) SchedYield()                { k.called("yield") }
+func (k *scripted) MonotonicNsec() uint64      { return 0 }
+func (k *scripted) Gettimeofday() (int64, int) { return 0, 0 }
+
+// newLog returns a log that keeps its lines in buf.
+func newLog(kernel sys.Kernel, buf *bytes.Buffer, level uint) *core.Log {
+	file := core.NewOpenFile("test", buf, core.NewTimes(kernel), kernel.Getpid())
+	return &core.Log{Level: level, File: file}
+}
+
+// process is one process's handle on a mutex, with its kernel and its log.
+type process struct {
+	Atomic
+	k   *scripted
+	log bytes.Buffer
+}
+
+// processes returns handles on shared of processes 1, 2, ... n, on a machine
+// with one processor.
+func processes(t *testing.T, shared *Shared, n int) []*process {
+	all := make([]*process, n)
+	for i := range all {
+		k := &scripted{t: t, shared: shared, pid: i + 1, hooks: map[string]func(){}}
+		p := &process{k: k}
+		p.Atomic = Atomic{Kernel: k, Log: newLog(k, &p.log, core.LogDebugCore|core.LogErr), Ncpu: 1}
+		p.Create(shared)
+		all[i] = p
+	}
+	return all
+}
+
+// messages returns the log's lines without time, level and pid.
+func (p *process) messages() []string {
+	var all []string
+	for line := range strings.Lines(p.log.String()) {
+		_, message, _ := strings.Cut(line, ": ")
+		all = append(all, strings.TrimSuffix(message, "\n"))
+	}
+	return all
+}
+
+func wantShared(t *testing.T, s *Shared, lock uint64, wait int64, sem uint32) {
+	t.Helper()
+	if l, w, v := s.Lock.Load(), int64(s.Wait.Load()), s.Sem.Value.Load(); l != lock || w != wait || v != sem {
+		t.Errorf("lock %d, wait %d, semaphore %d; want %d, %d, %d", l, w, v, lock, wait, sem)
+	}
+}
+
+func wantEqual(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func TestTrylockWritesThePidAndUnlockClearsTheSharedWord(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	if !p[0].Trylock() {
+		t.Fatal("process 1 did not get the free lock")
+	}
+	wantShared(t, &s, 1, 0, 0)
+	if p[1].Trylock() || p[0].Trylock() {
+		t.Error("a taken lock was taken again")
+	}
+	p[0].Unlock()
+	wantShared(t, &s, 0, 0, 0)
+	if !p[1].Trylock() {
+		t.Error("process 2 did not get the lock that process 1 let go")
+	}
+}
+
+// Both read the lock free; the compare-and-set lets one in.
+func TestTrylockLosesBetweenReadAndSet(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[1].k.before("cmpset lock", 1, func() { p[0].Trylock() })
+	if p[1].Trylock() {
+		t.Error("process 2 got the lock that process 1 took first")
+	}
+	wantShared(t, &s, 1, 0, 0)
+}
+
+func TestUnlockByANonOwnerDoesNothing(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	s.Wait.Store(1) // a waiter that must not be woken
+	p[1].Unlock()
+	wantShared(t, &s, 1, 1, 0)
+}
+
+// CASES B07. The holder unlocks just before the increment and sees no waiter.
+func TestWaiterThatWinsAfterItsIncrementTakesItBack(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].k.before("add wait 1", 1, p[0].Unlock)
+	p[1].Lock()
+	wantShared(t, &s, 2, 0, 0)
+	wantEqual(t, "calls", p[1].k.calls,
+		[]string{"load lock", "add wait 1", "load lock", "cmpset lock", "add wait -1"})
+}
+
+// CASES B07. The holder unlocks just after the increment and posts for a
+// process that takes the lock without sleeping. The next one that waits
+// consumes the post, at the cost of one turn.
+func TestLeftOverPostIsConsumedByTheNextWaiter(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 3)
+	p[0].Trylock()
+	p[1].k.before("load lock", 2, p[0].Unlock)
+	p[1].Lock()
+	wantShared(t, &s, 2, -1, 1)
+
+	p[2].k.before("load lock", 3, p[1].Unlock)
+	p[2].Lock()
+	wantShared(t, &s, 3, 0, 0)
+	wantEqual(t, "calls", p[2].k.calls, []string{
+		"load lock", "add wait 1", "load lock", "load wait", "load sem", "cmpset sem",
+		"load lock", "cmpset lock",
+	})
+}
+
+func TestSleeperIsWokenByUnlock(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].k.before("futex wait", 1, p[0].Unlock)
+	p[1].Lock()
+	wantShared(t, &s, 2, 0, 0)
+	wantEqual(t, "unlocker's calls", p[0].k.calls[2:], []string{
+		"cmpset lock", "load wait", "cmpset wait", "load sem", "cmpset sem", "futex wake",
+	})
+	wantEqual(t, "sleeper's log", p[1].messages(), []string{"shmtx lock", "shmtx wait 1", "shmtx awoke"})
+	wantEqual(t, "unlocker's log", p[0].messages(), []string{"shmtx unlock", "shmtx wake 1"})
+}
+
+// Each of two unlocks wakes its own waiter.
+func TestUnlockersThatRaceForTheWaiterCountPostOnceEach(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	s.Wait.Store(2)
+	p[0].Trylock()
+	p[0].k.before("cmpset wait", 1, func() {
+		p[1].Trylock()
+		p[1].Unlock()
+	})
+	p[0].Unlock()
+	wantShared(t, &s, 0, 0, 2)
+}
+
+func TestSignalDoesNotEndTheWait(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].k.errnos = []sys.Errno{sys.EINTR, sys.EINTR}
+	p[1].k.before("futex wait", 3, p[0].Unlock)
+	p[1].Lock()
+	wantShared(t, &s, 2, 0, 0)
+	if n := p[1].k.count("add wait 1"); n != 1 {
+		t.Errorf("%d increments of the waiter count, want 1", n)
+	}
+	wantEqual(t, "log", p[1].messages(), []string{"shmtx lock", "shmtx wait 1", "shmtx awoke"})
+}
+
+func TestUnexpectedSemaphoreErrorsAreLogged(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].k.errnos = []sys.Errno{sys.EINVAL}
+	p[1].k.before("load lock", 3, p[0].Unlock)
+	p[1].Lock()
+	want := "sem_wait() failed while waiting on shmtx (22: Invalid argument)"
+	if !slices.Contains(p[1].messages(), want) {
+		t.Errorf("log %q, want %q in it", p[1].messages(), want)
+	}
+
+	s.Wait.Store(1)
+	s.Sem.Value.Store(semValueMax)
+	p[1].Unlock()
+	want = "sem_post() failed while wake shmtx (75: Value too large for defined data type)"
+	if !slices.Contains(p[1].messages(), want) {
+		t.Errorf("log %q, want %q in it", p[1].messages(), want)
+	}
+}
+
+// 1 + 2 + 4 + ... + 1024 pauses with a try after each round, one try before
+// them and one after the increment.
+func TestSpinsOnlyWithMoreThanOneProcessor(t *testing.T) {
+	for _, c := range []struct{ ncpu, pauses, tries int }{{1, 0, 2}, {2, 2047, 13}} {
+		var s Shared
+		p := processes(t, &s, 2)
+		p[0].Trylock()
+		p[1].Ncpu = c.ncpu
+		p[1].k.before("add wait 1", 1, p[0].Unlock)
+		p[1].Lock()
+		if pauses, tries := p[1].k.count("pause"), p[1].k.count("load lock"); pauses != c.pauses || tries != c.tries {
+			t.Errorf("%d processors: %d pauses, %d tries; want %d, %d",
+				c.ncpu, pauses, tries, c.pauses, c.tries)
+		}
+	}
+}
+
+func TestSpinEndsAtTheFirstTryThatWins(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].Ncpu = 2
+	p[1].k.before("pause", 6, p[0].Unlock) // in the round of 4
+	p[1].Lock()
+	if n := p[1].k.count("pause"); n != 1+2+4 {
+		t.Errorf("%d pauses, want 7", n)
+	}
+	wantShared(t, &s, 2, 0, 0)
+}
+
+// The accept mutex: no semaphore, and silent when it is let go.
+func TestNoSpinTouchesTheLockWordOnly(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 1)[0]
+	p.Atomic = Atomic{Kernel: p.k, Log: p.Log, Ncpu: 2, Spin: NoSpin}
+	if p.Create(&s) != core.OK || p.Spin != NoSpin {
+		t.Errorf("Create changed Spin to %d", p.Spin)
+	}
+	s.Wait.Store(1)
+	p.Trylock()
+	p.Unlock()
+	wantShared(t, &s, 0, 1, 0)
+	wantEqual(t, "calls", p.k.calls, []string{"load lock", "cmpset lock", "cmpset lock"})
+	wantEqual(t, "log", p.messages(), nil)
+}
+
+func TestLockYieldsWithoutASemaphore(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	p[1].Destroy()
+	p[1].k.before("yield", 3, p[0].Unlock)
+	p[1].Lock()
+	wantShared(t, &s, 2, 0, 0)
+	if n := p[1].k.count("yield"); n != 3 {
+		t.Errorf("%d yields, want 3", n)
+	}
+}
+
+func TestForceUnlockFreesTheLockOfThatPidOnly(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 2)
+	p[0].Trylock()
+	s.Wait.Store(1)
+	if p[1].ForceUnlock(2) {
+		t.Error("ForceUnlock(2) claims that process 2 held the lock")
+	}
+	wantShared(t, &s, 1, 1, 0)
+	if !p[1].ForceUnlock(1) {
+		t.Error("ForceUnlock(1) did not free process 1's lock")
+	}
+	wantShared(t, &s, 0, 0, 1)
+	if p[1].ForceUnlock(1) {
+		t.Error("ForceUnlock(1) freed a free lock")
+	}
+	wantShared(t, &s, 0, 0, 1)
+}
+
+// A respawned worker binds itself to a mutex that others are using.
+func TestCreateKeepsTheStateOfTheOthers(t *testing.T) {
+	var s Shared
+	s.Lock.Store(7)
+	s.Wait.Store(2)
+	s.Sem.Value.Store(1)
+	processes(t, &s, 1)
+	wantShared(t, &s, 7, 2, 1)
+}
+
+func TestSemaphoreOverflows(t *testing.T) {
+	var s Shared
+	k := processes(t, &s, 1)[0].k
+	s.Sem.Value.Store(semValueMax - 1)
+	if err := s.Sem.post(k); err != 0 {
+		t.Errorf("post to the largest value: %v", err)
+	}
+	if err := s.Sem.post(k); err.Error() != "value too large for defined data type" {
+		t.Errorf("post beyond it: %v, want EOVERFLOW", err)
+	}
+	wantShared(t, &s, 0, 0, semValueMax)
+}
+
+// Between the load and the compare-and-set another process changes the value.
+func TestSemaphoreTriesAgainWhenItLosesARace(t *testing.T) {
+	var s Shared
+	k := processes(t, &s, 1)[0].k
+	s.Sem.Value.Store(2)
+	k.before("cmpset sem", 1, func() { s.Sem.Value.Add(1) })
+	if err := s.Sem.wait(k); err != 0 {
+		t.Errorf("wait: %v", err)
+	}
+	wantShared(t, &s, 0, 0, 2)
+	k.before("cmpset sem", 3, func() { s.Sem.Value.Add(1) })
+	if err := s.Sem.post(k); err != 0 {
+		t.Errorf("post: %v", err)
+	}
+	wantShared(t, &s, 0, 0, 4)
+}
+
+func TestSemaphoreWaitReportsASignal(t *testing.T) {
+	var s Shared
+	k := processes(t, &s, 1)[0].k
+	k.errnos = []sys.Errno{sys.EINTR}
+	if err := s.Sem.wait(k); err != sys.EINTR {
+		t.Errorf("wait: %v, want EINTR", err)
+	}
+}
