@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"herd/tools/measure"
+)
+
+const tableHead = `
+%s
+                    per connection            wakeups per second      share of          latency ms  server CPU
+fix                 wakeups returns EAGAIN    polling    all predicted  busiest  Jain      p50    p99  us/conn
+`
+
+// writeTable writes a block of rows for each rate.
+func writeTable(w io.Writer, runs []measure.Run) {
+	for i := range runs {
+		r := &runs[i]
+		if i == 0 || r.Rate != runs[i-1].Rate {
+			fmt.Fprintf(w, tableHead, regimeText(r))
+		}
+		fmt.Fprintf(w, "%-18s %8.2f %7s %6.2f   %8.1f %6s %9s  %6.0f %%  %4.2f  %7.2f %6.1f %8.1f\n",
+			r.Fix, r.WakeupsPerConn, figure(r.ReturnsPerConn, 2), r.EagainPerConn,
+			r.PollingWakeupsPerS, figure(r.WakeupsPerS, 1), predicted(r),
+			100*r.MaxShare(), r.Jain,
+			float64(r.LatencyUs.P50)/1e3, float64(r.LatencyUs.P99)/1e3, r.CPUUsPerConn)
+	}
+}
+
+func regimeText(r *measure.Run) string {
+	switch {
+	case r.Rate == 0:
+		return fmt.Sprintf("burst: %d connections, %d at a time", r.Conns, burstClients)
+	case r.Rate <= 2:
+		return fmt.Sprintf("%g connections/s, %d of them: nearly idle", r.Rate, r.Conns)
+	}
+	return fmt.Sprintf("%g connections/s, %d of them: paced", r.Rate, r.Conns)
+}
+
+// figure prints x with the given decimals, or without when it is large.
+func figure(x float64, decimals int) string {
+	if x >= 1000 {
+		decimals = 0
+	}
+	return fmt.Sprintf("%.*f", decimals, x)
+}
+
+func predicted(r *measure.Run) string {
+	if r.PredictedWakeupsPerS == nil {
+		return "-"
+	}
+	return figure(*r.PredictedWakeupsPerS, 1)
+}
+
+// findings are the rows that the text below the table compares.
+type findings struct {
+	rate                  float64
+	none, lockOnly, mutex *measure.Run
+}
+
+// find returns the rows of the three fixes at rate; missing ones are nil.
+func find(runs []measure.Run, rate float64) findings {
+	f := findings{rate: rate}
+	for i := range runs {
+		if runs[i].Rate != rate {
+			continue
+		}
+		switch runs[i].Fix {
+		case "none":
+			f.none = &runs[i]
+		case "lock-only":
+			f.lockOnly = &runs[i]
+		case "accept-mutex":
+			f.mutex = &runs[i]
+		}
+	}
+	return f
+}
+
+// writeFindings says in words what the numbers say about the accept mutex: as
+// much of it as was measured.
+func writeFindings(w io.Writer, runs []measure.Run, delay time.Duration) {
+	fmt.Fprintln(w)
+	for _, rate := range ratesOf(runs) {
+		f := find(runs, rate)
+		if rate == 0 || f.none == nil || f.mutex == nil {
+			continue
+		}
+		if f.lockOnly != nil && rate > 1/delay.Seconds() {
+			writeHalves(w, f)
+		}
+		writeTrade(w, f, delay)
+	}
+}
+
+// ratesOf returns the rates of runs, highest first, each once.
+func ratesOf(runs []measure.Run) []float64 {
+	var rates []float64
+	for i := len(runs) - 1; i >= 0; i-- {
+		if n := len(rates); n == 0 || rates[n-1] != runs[i].Rate {
+			rates = append(rates, runs[i].Rate)
+		}
+	}
+	return rates
+}
+
+// writeHalves tells which half of the mutex did what.
+func writeHalves(w io.Writer, f findings) {
+	fmt.Fprintf(w, `At %g connections/s:
+- The lock removes the erroneous accepts: %.2f EAGAIN per connection with no fix,
+  %.2f with the lock alone. It leaves the wakeups: %.2f and %.2f per connection,
+  and its losers see the event again and again, %s returns per connection.
+- The registration that moves with the lock changes the wakeups: %.2f per
+  connection with the whole accept mutex.
+`, f.rate, f.none.EagainPerConn, f.lockOnly.EagainPerConn,
+		f.none.WakeupsPerConn, f.lockOnly.WakeupsPerConn, figure(f.lockOnly.ReturnsPerConn, 1),
+		f.mutex.WakeupsPerConn)
+}
+
+// writeTrade tells what the mutex saves or costs in wakeups at this rate.
+func writeTrade(w io.Writer, f findings, delay time.Duration) {
+	verb := "fewer"
+	if f.mutex.WakeupsPerS > f.none.WakeupsPerS {
+		verb = "more"
+	}
+	fmt.Fprintf(w, `- At %g connections/s the accept mutex wakes %s processes than the herd: %.1f per
+  second, %.1f of them polling, against %.1f. Polling is (N-1)/delay whether or
+  not anyone connects, so the two cross at r* = 1/delay = %g connections/s.
+`, f.rate, verb, f.mutex.WakeupsPerS, f.mutex.PollingWakeupsPerS, f.none.WakeupsPerS, 1/delay.Seconds())
+}

@@ -1,0 +1,80 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"herd/nginxref/core"
+	"herd/nginxref/event"
+	"herd/nginxref/sys"
+)
+
+// MaxWorkers is how many workers a subject may have.
+const MaxWorkers = 512
+
+// Conf is what the processes of a subject are told.
+type Conf struct {
+	Fix       string
+	Workers   int
+	DelayMsec int            // accept_mutex_delay
+	Addr      netip.AddrPort // filled in by Start
+}
+
+// connectionsPerWorker is the size of a worker's table, nginx's default for
+// worker_connections.
+const connectionsPerWorker = 512
+
+// configure makes cycle what the Conf in raw says. The master and each worker
+// call it.
+func configure(cycle *event.Cycle, raw []byte) error {
+	var conf Conf
+	if err := json.Unmarshal(raw, &conf); err != nil {
+		return fmt.Errorf("configuration of the measured processes: %w", err)
+	}
+	fix, err := FixByName(conf.Fix)
+	if err != nil {
+		return err
+	}
+
+	cycle.Conf.Master = true
+	cycle.Conf.WorkerProcesses = conf.Workers
+	cycle.Conf.RlimitNofile = -1
+	cycle.ConnectionN = connectionsPerWorker
+	cycle.Event.Connections = connectionsPerWorker
+	cycle.Event.AcceptMutexDelay = core.Msec(conf.DelayMsec)
+	cycle.Event.EpollEvents = 512
+
+	for i := range fix.listeners(conf.Workers) {
+		cycle.Listening = append(cycle.Listening, &event.Listening{
+			Sockaddr:  sys.TCPSockaddr(conf.Addr),
+			AddrText:  conf.Addr.String(),
+			Handler:   greet,
+			Log:       *cycle.Log,
+			Worker:    i,
+			Reuseport: fix.Reuseport,
+		})
+	}
+	fix.configure(cycle)
+	return nil
+}
+
+// listeners returns how many listening sockets n workers need.
+func (f *Fix) listeners(n int) int {
+	if f.Reuseport {
+		return n
+	}
+	return 1
+}
+
+// greeting is the whole protocol: the server speaks first and closes. A
+// connection then costs no event of its own, and what is counted is the
+// listener's.
+var greeting = []byte("hello\n")
+
+func greet(c *event.Connection) {
+	cycle := c.Cycle
+	c.Send(greeting)
+	cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Active.Word, -1)
+	cycle.CloseConnection(c)
+}

@@ -1,0 +1,173 @@
+package measure
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"herd/nginxref/core"
+	"herd/nginxref/event"
+)
+
+// Fix is one answer to the thundering herd: a configuration of the event
+// core, or a change to it.
+type Fix struct {
+	Name  string
+	About string // one line for -h
+
+	// Reuseport gives each worker a listener of its own.
+	Reuseport bool
+	// Blocking makes the listener blocking, for workers without a loop.
+	Blocking bool
+
+	// configure changes cycle from no fix at all: a shared, level-triggered
+	// listener.
+	configure func(cycle *event.Cycle)
+
+	// Wakeups predicts the wakeups per second of n workers at r connections
+	// a second when a worker that does not hold the accept mutex polls every
+	// delay seconds. It holds while the workers have time to fall asleep
+	// between two connections.
+	Wakeups func(n, r, delay float64) float64
+}
+
+// herdWakeups: each connection wakes every worker.
+func herdWakeups(n, r, delay float64) float64 { return n * r }
+
+// oneWakeup: each connection wakes one worker.
+func oneWakeup(n, r, delay float64) float64 { return r }
+
+// mutexWakeups: each connection wakes the holder; the others poll.
+func mutexWakeups(n, r, delay float64) float64 { return r + (n-1)/delay }
+
+// lockOnlyWakeups: each connection wakes every worker, and losers poll too;
+// but a connection ends a loser's wait, so at a rate above 1/delay it never
+// gets to.
+func lockOnlyWakeups(n, r, delay float64) float64 {
+	if r > 1/delay {
+		return n * r
+	}
+	return n*r + (n-1)/delay
+}
+
+// Fixes are all of them, in the order of the table.
+var Fixes = []*Fix{
+	{
+		Name:      "none",
+		About:     "shared listener, level-triggered: the classic herd",
+		configure: func(cycle *event.Cycle) {},
+		Wakeups:   herdWakeups,
+	},
+	{
+		Name:      "et",
+		About:     "shared listener, edge-triggered, accept until EAGAIN",
+		configure: edgeTriggered,
+		Wakeups:   herdWakeups,
+	},
+	{
+		Name:      "blocking",
+		About:     "no event loop: every worker sleeps in accept",
+		Blocking:  true,
+		configure: blockingAccept,
+		Wakeups:   oneWakeup,
+	},
+	{
+		Name:      "lock-only",
+		About:     "accept mutex without its registration half: all stay registered, only the holder accepts",
+		configure: lockOnly,
+		Wakeups:   lockOnlyWakeups,
+	},
+	{
+		Name:      "accept-mutex",
+		About:     "nginx's accept_mutex on: the registration moves with the lock",
+		configure: acceptMutex,
+		Wakeups:   mutexWakeups,
+	},
+	{
+		Name:  "file-lock",
+		About: "the same with a file lock, as nginx without atomic operations",
+		configure: func(cycle *event.Cycle) {
+			acceptMutex(cycle)
+			cycle.Event.LockFile = filepath.Join(os.TempDir(), fmt.Sprintf("herd-accept.%d.lock", os.Getpid()))
+		},
+		Wakeups: mutexWakeups,
+	},
+	{
+		Name:  "exclusive",
+		About: "EPOLLEXCLUSIVE, registered once",
+		configure: func(cycle *event.Cycle) {
+			cycle.Event.ExclusiveAccept = true
+			cycle.Actions.ReorderAcceptEvents = func(*event.Cycle, *event.Listening) {}
+		},
+		Wakeups: oneWakeup,
+	},
+	{
+		Name:  "exclusive-reorder",
+		About: "EPOLLEXCLUSIVE, registered anew after the 1st and every 16th accept: nginx today",
+		configure: func(cycle *event.Cycle) {
+			cycle.Event.ExclusiveAccept = true
+		},
+		Wakeups: oneWakeup,
+	},
+	{
+		Name:      "reuseport",
+		About:     "SO_REUSEPORT: a listener for each worker",
+		Reuseport: true,
+		configure: func(cycle *event.Cycle) {},
+		Wakeups:   oneWakeup,
+	},
+}
+
+// FixByName returns the fix called name; the error lists those there are.
+func FixByName(name string) (*Fix, error) {
+	i := slices.IndexFunc(Fixes, func(f *Fix) bool { return f.Name == name })
+	if i < 0 {
+		var names []string
+		for _, f := range Fixes {
+			names = append(names, f.Name)
+		}
+		return nil, fmt.Errorf("no fix is called %q; there are %s", name, strings.Join(names, ", "))
+	}
+	return Fixes[i], nil
+}
+
+func acceptMutex(cycle *event.Cycle) { cycle.Event.AcceptMutex = true }
+
+// edgeTriggered registers the listeners anew, edge-triggered. A worker then
+// has to accept until EAGAIN: the edge is spent, and nobody would tell it of
+// the second of two connections.
+func edgeTriggered(cycle *event.Cycle) {
+	cycle.Event.MultiAccept = true
+	cycle.Modules = append(cycle.Modules, event.Module{
+		Name: "edge_triggered",
+		InitProcess: func(cycle *event.Cycle) core.Status {
+			for _, ls := range cycle.Listening {
+				rev := ls.Connection.Read
+				if cycle.DelEvent(rev, event.ReadEvent, 0) == core.Error ||
+					cycle.AddEvent(rev, event.ReadEvent, event.ClearEvent) == core.Error {
+					return core.Error
+				}
+			}
+			return core.OK
+		},
+	})
+}
+
+// lockOnly takes the accept mutex apart: the lock is tried at the same place
+// in the turn, but every worker's listeners stay registered. One that lost
+// sees the connection too and must leave it alone; level-triggered, it sees
+// it again at once, and spins until the holder accepts.
+func lockOnly(cycle *event.Cycle) {
+	cycle.Event.AcceptMutex = true
+	cycle.Actions.TrylockAcceptMutex = func(cycle *event.Cycle) core.Status {
+		cycle.AcceptMutexHeld = cycle.AcceptMutex.Trylock()
+		return cycle.Actions.EnableAcceptEvents(cycle)
+	}
+	cycle.Actions.Accept = func(ev *event.Event) {
+		if ev.Data.Cycle.AcceptMutexHeld {
+			event.EventAccept(ev)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package measure
+
+import (
+	"context"
+
+	"herd/nginxref/event"
+	"herd/nginxref/sys"
+)
+
+// Main has nothing to do where no subject can be started.
+func Main() {}
+
+// Subject cannot be made on this system.
+type Subject struct{}
+
+// Start says why not.
+func Start(context.Context, Conf, string) (*Subject, error) {
+	_, err := sys.New()
+	return nil, err
+}
+
+// Measure is never called: there is no Subject.
+func (s *Subject) Measure(context.Context, float64, int, int, func(int)) (Run, error) {
+	return Run{}, nil
+}
+
+// Stop is never called.
+func (s *Subject) Stop() {}
+
+func blockingAccept(*event.Cycle) {}
