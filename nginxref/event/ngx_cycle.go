@@ -22,12 +22,39 @@ const (
 	ProcessHelper
 )
 
-// CoreConf is the part of ngx_core_conf_t that the event core reads.
+// CPUSet is a set of processors, up to number 1023 (ngx_cpuset_t).
+type CPUSet [1024 / 64]uint64
+
+// Set adds a processor.
+func (set *CPUSet) Set(cpu int) { set[cpu/64] |= 1 << (cpu % 64) }
+
+// IsSet reports whether cpu is in the set.
+func (set *CPUSet) IsSet(cpu int) bool { return set[cpu/64]&(1<<(cpu%64)) != 0 }
+
+// CoreConf is ngx_core_conf_t: what is configured outside of any block.
 type CoreConf struct {
 	Master          bool
 	WorkerProcesses int
 	TimerResolution core.Msec // 0: timers set the wait
-	RlimitNofile    int       // descriptors; -1 when not configured
+	ShutdownTimeout core.Msec // 0: a worker waits for its last connection
+
+	RlimitNofile int   // descriptors; -1 when not configured
+	RlimitCore   int64 // bytes; -1 when not configured
+	Priority     int   // nice value of the workers
+
+	// CPUAffinity holds the processors of worker 0, 1, ...; the last set
+	// serves the workers beyond it. With CPUAffinityAuto each worker gets
+	// one processor out of the last set, in turn.
+	CPUAffinity     []CPUSet
+	CPUAffinityAuto bool
+
+	Username string // of the workers, if the master is root; "" leaves root
+	User     int
+	Group    int
+
+	WorkingDirectory string
+	Pid              string // path of the master's pid file
+	Oldpid           string // and of the one an upgrade leaves behind
 }
 
 // EventConf is ngx_event_conf_t and ngx_epoll_conf_t: the events{} block.
@@ -136,6 +163,7 @@ type Cycle struct {
 // and the event module in place.
 func NewCycle(kernel sys.Kernel, log *core.Log, times *core.Times) *Cycle {
 	cycle := &Cycle{Kernel: kernel, Log: log, Time: times, Zone: &stat.Zone{}}
+	cycle.Conf = CoreConf{RlimitNofile: -1, RlimitCore: -1}
 	cycle.Actions = Actions{
 		Accept:              EventAccept,
 		TrylockAcceptMutex:  TrylockAcceptMutex,

@@ -1,0 +1,481 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"herd/nginxref/core"
+	"herd/nginxref/event"
+	"herd/nginxref/shmtx"
+	"herd/nginxref/stat"
+	"herd/nginxref/sys"
+)
+
+// The master of these tests is the test binary started again with masterEnv
+// set to its configuration, the listening socket on descriptor 3 and a pipe on
+// 4; its workers are the test binary once more. A worker greets a connection
+// with its process id and worker number on one line, then obeys:
+//
+//	bye   answer "bye" and close
+//	hang  never come back to the loop
+//	crash panic
+const (
+	masterEnv = "PROCESS_TEST_MASTER"
+	listenFd  = 3
+	holdFd    = 4
+)
+
+// patience bounds the wait for what must happen; reaching it is a failure.
+const patience = 30 * time.Second
+
+// conf is the configuration of the test server.
+type conf struct {
+	Workers     int
+	AcceptMutex bool
+	LockFile    string
+	Log         string // path
+	Pid         string // of the pid file; beside it is .oldbin
+	Orphans     bool   // workers outlive their master
+	Daemonized  bool
+
+	FailInit    []int  // numbers of workers that cannot start
+	DieOnAccept string // whoever accepts while this file exists removes it and dies
+	Reload      bool   // HUP makes a new cycle; otherwise the configuration is bad
+	Hold        bool   // HUP waits for a byte from the pipe
+}
+
+func TestMain(m *testing.M) {
+	Main(testApp)
+	if text := os.Getenv(masterEnv); text != "" {
+		masterMain([]byte(text))
+		return
+	}
+
+	// The workers of a killed master become this process's children.
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	code := m.Run()
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
+		fmt.Fprintln(os.Stderr, "a test left a process behind:", pid, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// must is for the steps that set a test up.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// ---- what runs in the master and in the workers ----
+
+var testApp = App{Configure: configure}
+
+func configure(cycle *event.Cycle, text []byte) error {
+	var conf conf
+
+	if err := json.Unmarshal(text, &conf); err != nil {
+		return err
+	}
+	cycle.Conf.Master = true
+	cycle.Conf.WorkerProcesses = conf.Workers
+	cycle.Conf.Pid = conf.Pid
+	cycle.Conf.Oldpid = conf.Pid + ".oldbin"
+	cycle.ConnectionN = 256
+	cycle.Event = event.EventConf{
+		Connections:      256,
+		AcceptMutex:      conf.AcceptMutex,
+		AcceptMutexDelay: 500,
+		EpollEvents:      64,
+		ExclusiveAccept:  true,
+		LockFile:         conf.LockFile,
+	}
+	cycle.Listening = []*event.Listening{{
+		Fd:       -1,
+		Sockaddr: sys.TCPSockaddr(netip.MustParseAddrPort("127.0.0.1:1")),
+		AddrText: "the test's socket",
+		Log:      *cycle.Log,
+		Handler:  func(c *event.Connection) { greet(c, &conf) },
+	}}
+	cycle.Modules = append(cycle.Modules, event.Module{
+		Name: "test",
+		InitProcess: func(cycle *event.Cycle) core.Status {
+			if slices.Contains(conf.FailInit, cycle.Worker) {
+				cycle.Log.Error(core.LogEmerg, 0, "told to fail")
+				return core.Error
+			}
+			return core.OK
+		},
+	})
+	return nil
+}
+
+// greet is the accept handler: it runs while the accept mutex is held.
+func greet(c *event.Connection, conf *conf) {
+	if conf.DieOnAccept != "" && os.Remove(conf.DieOnAccept) == nil {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	c.Send(fmt.Appendf(nil, "%d %d\n", os.Getpid(), c.Cycle.Worker))
+	c.Read.Handler = readCommand
+	c.Cycle.AddTimer(c.Read, core.Msec(2*patience.Milliseconds())) // it keeps an exiting worker
+	if c.Cycle.HandleReadEvent(c.Read) != core.OK {
+		c.Cycle.CloseConnection(c)
+	}
+}
+
+func readCommand(ev *event.Event) {
+	var buf [16]byte
+
+	c := ev.Data
+	n := c.Recv(buf[:])
+	if n == int(core.Again) {
+		c.Cycle.HandleReadEvent(ev)
+		return
+	}
+	switch string(buf[:max(n, 0)]) {
+	case "bye\n":
+		c.Send([]byte("bye\n"))
+	case "hang\n":
+		for {
+			time.Sleep(time.Hour)
+		}
+	case "crash\n":
+		panic("told to crash")
+	}
+	c.Cycle.CloseConnection(c)
+}
+
+// masterMain is main of the master.
+func masterMain(text []byte) {
+	var conf conf
+
+	if err := json.Unmarshal(text, &conf); err != nil {
+		panic(err)
+	}
+	os.Unsetenv(masterEnv)
+	kernel := must(sys.New())
+	times := core.NewTimes(kernel)
+	w := must(os.OpenFile(conf.Log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644))
+	log := &core.Log{Level: core.LogDebugAll, File: core.NewOpenFile(conf.Log, w, times, os.Getpid())}
+	unix.SetNonblock(listenFd, true)
+	unix.CloseOnExec(listenFd)
+	unix.CloseOnExec(holdFd)
+
+	cycle := newTestCycle(kernel, log, times, text)
+	cycle.Process = event.ProcessMaster
+	cycle.Parent = os.Getppid()
+	for _, module := range cycle.Modules {
+		if module.InitModule != nil && module.InitModule(cycle) != core.OK {
+			os.Exit(1)
+		}
+	}
+
+	p := New(testApp, cycle, text)
+	p.Daemonized = conf.Daemonized
+	if !conf.Orphans {
+		p.Pdeathsig = syscall.SIGKILL
+	}
+	p.InitCycle = func(old *event.Cycle) *event.Cycle {
+		if conf.Hold {
+			must(unix.Read(holdFd, make([]byte, 1)))
+		}
+		if !conf.Reload {
+			return nil
+		}
+		cycle := newTestCycle(kernel, log, times, text)
+		cycle.Shm, cycle.Zone = old.Shm, old.Zone
+		cycle.AcceptMutex, cycle.LockFile = old.AcceptMutex, old.LockFile
+		return cycle
+	}
+	p.ExecNewBinary = func(cycle *event.Cycle) int {
+		os.Rename(conf.Pid, conf.Pid+".oldbin")
+		return p.Execute(cycle, &ExecCtx{
+			Path: "/bin/sleep",
+			Name: "new binary process",
+			Argv: []string{"sleep", "600"},
+		})
+	}
+	p.DeletePidfile = func(*event.Cycle) { os.Remove(conf.Pid) }
+	p.InitSignals()
+	p.MasterProcessCycle(cycle)
+}
+
+func newTestCycle(kernel sys.Kernel, log *core.Log, times *core.Times, text []byte) *event.Cycle {
+	cycle := event.NewCycle(kernel, log, times)
+	if err := configure(cycle, text); err != nil {
+		panic(err)
+	}
+	cycle.Listening[0].Fd = listenFd
+	return cycle
+}
+
+// ---- what the tests do with it ----
+
+// server is a master and its workers, as a test sees them.
+type server struct {
+	t    *testing.T
+	conf conf
+	addr string
+	cmd  *exec.Cmd
+	hold *os.File // each byte lets one held reload go on
+	done chan struct{}
+	shm  *shmtx.Shm
+}
+
+// start starts a server; all its processes end with the test.
+func start(t *testing.T, c conf) *server {
+	t.Helper()
+	dir := t.TempDir()
+	c.Log = filepath.Join(dir, "error.log")
+	c.Pid = filepath.Join(dir, "pid")
+	s := &server{t: t, conf: c, done: make(chan struct{})}
+
+	ln := must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener)
+	defer ln.Close()
+	s.addr = ln.Addr().String()
+	lnFile := must(ln.File())
+	defer lnFile.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s.hold = w
+
+	s.cmd = exec.Command(must(os.Executable()), "one", "two")
+	s.cmd.Env = append(os.Environ(), masterEnv+"="+string(must(json.Marshal(c))),
+		"GORACE=atexit_sleep_ms=0") // the race detector would have each process linger
+	s.cmd.ExtraFiles = []*os.File{lnFile, r}
+	s.cmd.Stderr = os.Stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := os.WriteFile(c.Pid, []byte("this master"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.done)
+	}()
+	t.Cleanup(s.clear)
+	s.attach()
+	return s
+}
+
+// attach maps the master's shared zone.
+func (s *server) attach() {
+	s.t.Helper()
+	s.until("the master has its zone", func() bool {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.pid()))
+		for _, fd := range fds {
+			link, _ := os.Readlink(fd)
+			if !strings.HasPrefix(link, "/memfd:"+stat.ZoneName) {
+				continue
+			}
+			if f, err := unix.Open(fd, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+				s.shm, err = shmtx.Attach(f, stat.ZoneSize(MaxProcesses))
+				return err == nil
+			}
+		}
+		return false
+	})
+}
+
+// clear kills and reaps whatever is left.
+func (s *server) clear() {
+	syscall.Kill(-s.pid(), syscall.SIGKILL)
+	<-s.done
+	for {
+		if _, err := syscall.Wait4(-s.pid(), nil, 0, nil); err == syscall.ECHILD {
+			break
+		}
+	}
+	s.hold.Close()
+	if s.shm != nil {
+		s.shm.Free()
+	}
+	if s.t.Failed() {
+		s.t.Logf("error log, without debug messages:\n%s", strings.Join(s.lines(`\[(emerg|alert|crit|error|warn|notice|info)\]`), "\n"))
+	}
+}
+
+func (s *server) pid() int { return s.cmd.Process.Pid }
+
+// until waits for ok and fails if that takes too long.
+func (s *server) until(what string, ok func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !ok(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// signal sends the master a signal.
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(s.pid(), sig); err != nil {
+		s.t.Fatalf("kill(master, %v): %v", sig, err)
+	}
+}
+
+// slots returns the counters of the first n slots.
+func (s *server) slots(n int) []stat.Worker {
+	_, workers, err := stat.ZoneAt(s.shm.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return workers[:n]
+}
+
+// pids returns the processes of slots first to last, once each is ready and
+// none of them is in not.
+func (s *server) pids(first, last int, not ...int) []int {
+	s.t.Helper()
+	var pids []int
+	s.until(fmt.Sprintf("slots %d to %d have ready workers", first, last), func() bool {
+		pids = nil
+		for _, w := range s.slots(last + 1)[first:] {
+			pid := int(w.Pid)
+			if pid == 0 || w.Ready == 0 || slices.Contains(not, pid) {
+				return false
+			}
+			pids = append(pids, pid)
+		}
+		return true
+	})
+	return pids
+}
+
+// gone waits until no process of the server is left, and takes care that the
+// master ended well.
+func (s *server) gone() {
+	s.t.Helper()
+	s.until("the master is gone", func() bool {
+		select {
+		case <-s.done:
+			return true
+		default:
+			return false
+		}
+	})
+	if !s.cmd.ProcessState.Success() {
+		s.t.Errorf("master: %v", s.cmd.ProcessState)
+	}
+	if err := syscall.Kill(-s.pid(), 0); err != syscall.ESRCH {
+		s.t.Errorf("the master is gone and left processes behind")
+	}
+}
+
+// lines returns the lines of the error log that match.
+func (s *server) lines(expr string) []string {
+	re := regexp.MustCompile(expr)
+	text, _ := os.ReadFile(s.conf.Log)
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if re.MatchString(line) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return lines
+}
+
+// logged waits until n lines of the log match, and fails on more.
+func (s *server) logged(n int, expr string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("%d lines match %q", n, expr), func() bool { return len(s.lines(expr)) >= n })
+	if got := len(s.lines(expr)); got != n {
+		s.t.Errorf("%d lines of the log match %q, want %d", got, expr, n)
+	}
+}
+
+// by is the start of a log expression: lines of process pid.
+func by(pid int) string { return fmt.Sprintf(` %d#%d: .*`, pid, pid) }
+
+// quiet fails if anything worse than expected is in the log.
+func (s *server) quiet() {
+	s.t.Helper()
+	for _, line := range s.lines(`\[(emerg|alert|crit|error|warn)\]`) {
+		s.t.Errorf("logged: %s", line)
+	}
+}
+
+// client is a connection to a worker that has greeted it.
+type client struct {
+	net.Conn
+	r      *bufio.Reader
+	pid    int
+	worker int
+}
+
+// dial connects and reads the greeting. It returns nil if the connection was
+// lost with its worker.
+func (s *server) dial() *client {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	c := &client{Conn: conn, r: bufio.NewReader(conn)}
+	line, err := c.r.ReadString('\n')
+	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		s.t.Fatal("connected, and nobody greets")
+	}
+	if err != nil {
+		return nil
+	}
+	if _, err := fmt.Sscan(line, &c.pid, &c.worker); err != nil {
+		s.t.Fatalf("greeted by %q", line)
+	}
+	return c
+}
+
+// greeted connects and fails unless a worker greets.
+func (s *server) greeted() *client {
+	s.t.Helper()
+	c := s.dial()
+	if c == nil {
+		s.t.Fatal("the connection was closed before the greeting")
+	}
+	return c
+}
+
+// bye ends the conversation and fails unless the worker answers.
+func (s *server) bye(c *client) {
+	s.t.Helper()
+	fmt.Fprint(c, "bye\n")
+	answer, err := io.ReadAll(c.r)
+	if err != nil || string(answer) != "bye\n" {
+		s.t.Errorf("worker %d answers %q, %v to bye", c.pid, answer, err)
+	}
+	c.Close()
+}
+
+// titleOf returns what ps shows of a process.
+func titleOf(t *testing.T, pid int) string {
+	t.Helper()
+	text := must(os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"))
+	return strings.TrimRight(string(text), "\x00")
+}

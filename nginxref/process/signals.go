@@ -1,0 +1,110 @@
+package process
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"herd/nginxref/core"
+	"herd/nginxref/event"
+)
+
+// A signal's way to the loop thread:
+//
+//	kernel -> Go's handler -> a channel of its own -> pending -> wake
+//
+// Each kind has its channel with room for one, and its flag. Go drops a signal
+// whose channel is full, and then an equal one is waiting in it: equal signals
+// merge, as pending signals do in the kernel, and none is lost. The flag is set
+// before the loop is woken; the other way round it might look, find nothing
+// and go back to sleep.
+
+// notified holds the channel of each kind that is not ignored.
+type notified [len(signals)]chan os.Signal
+
+// notifySignals begins to collect signals.
+func notifySignals() *notified {
+	var channels notified
+
+	for i := range signals {
+		if signals[i].ignored {
+			signal.Ignore(signals[i].signo)
+			continue
+		}
+		channels[i] = make(chan os.Signal, 1)
+		signal.Notify(channels[i], signals[i].signo)
+	}
+	return &channels
+}
+
+// InitSignals begins to collect signals; the cycles handle them. Mirrors
+// ngx_init_signals.
+func (p *Process) InitSignals() core.Status {
+	p.signals = notifySignals()
+
+	return core.OK
+}
+
+// startSignals has wake called, by another thread, when something is pending.
+func (p *Process) startSignals(wake func()) {
+	for i, ch := range p.signals {
+		if ch == nil {
+			continue
+		}
+		go func() {
+			for range ch {
+				p.pending[i].Store(true)
+				wake()
+			}
+		}()
+	}
+}
+
+// stopSignals gives the signals back to the program. Those that the master has
+// asked for itself may still be on their way, and would by default end it.
+func (p *Process) stopSignals() {
+	signal.Ignore(syscall.SIGALRM, syscall.SIGIO)
+
+	for _, ch := range p.signals {
+		if ch != nil {
+			signal.Stop(ch)
+			close(ch)
+		}
+	}
+}
+
+// wake ends the master's sleep.
+func (p *Process) wake() {
+	select {
+	case p.awake <- struct{}{}:
+	default: // it is on its way already
+	}
+}
+
+// notify returns what ends a loop's wait: an event, where nginx's epoll_wait
+// is interrupted.
+func (p *Process) notify(cycle *event.Cycle) (wake func()) {
+	p.onNotify = func(*event.Event) { p.handlePending() }
+
+	return func() { cycle.Notify(&p.onNotify) }
+}
+
+// sigsuspend sleeps until a signal comes and handles all that are pending.
+// Mirrors sigsuspend(2) with an empty mask.
+func (p *Process) sigsuspend() {
+	for !p.handlePending() {
+		<-p.awake
+	}
+}
+
+// handlePending runs the signal handler once for each kind of signal that has
+// come, and reports whether there was any.
+func (p *Process) handlePending() (any bool) {
+	for i := range signals {
+		if p.pending[i].Swap(false) {
+			p.signalHandler(&signals[i])
+			any = true
+		}
+	}
+	return any
+}
