@@ -110,12 +110,15 @@ func TestSplitAndAddAtEveryPlace(t *testing.T) {
 	}
 }
 
-func TestRemoveTwicePanics(t *testing.T) {
+func TestRemoveClearsTheLinksAndTwicePanics(t *testing.T) {
 	h, items := newQueue(3)
 	for i := range items {
 		h.InsertTail(&items[i].link)
 	}
 	items[1].link.Remove()
+	if items[1].link != (queue.Queue{}) {
+		t.Errorf("the removed item keeps its links: %v", items[1].link)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("the second Remove did not panic")

@@ -3,6 +3,7 @@ package shmtx
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -111,9 +112,8 @@ func (k *scripted) SchedYield()                { k.called("yield") }
 func (k *scripted) MonotonicNsec() uint64      { return 0 }
 func (k *scripted) Gettimeofday() (int64, int) { return 0, 0 }
 
-// newLog returns a log that keeps its lines in buf.
-func newLog(kernel sys.Kernel, buf *bytes.Buffer, level uint) *core.Log {
-	file := core.NewOpenFile("test", buf, core.NewTimes(kernel), kernel.Getpid())
+func newLog(kernel sys.Kernel, w io.Writer, level uint) *core.Log {
+	file := core.NewOpenFile("test", w, core.NewTimes(kernel), kernel.Getpid())
 	return &core.Log{Level: level, File: file}
 }
 
@@ -229,6 +229,17 @@ func TestLeftOverPostIsConsumedByTheNextWaiter(t *testing.T) {
 		"load lock", "add wait 1", "load lock", "load wait", "load sem", "cmpset sem",
 		"load lock", "cmpset lock",
 	})
+}
+
+// Wait is then below 0: whoever waits next will find that post.
+func TestUnlockDoesNotPostWhileAPostIsLeftOver(t *testing.T) {
+	var s Shared
+	p := processes(t, &s, 1)[0]
+	s.Wait.Store(^uint64(0))
+	s.Sem.Value.Store(1)
+	p.Trylock()
+	p.Unlock()
+	wantShared(t, &s, 0, -1, 1)
 }
 
 func TestSleeperIsWokenByUnlock(t *testing.T) {
