@@ -40,6 +40,7 @@ func (k *Kernel) EpollWait(ep int, list []sys.EpollEvent, msec int) (int, sys.Er
 	before, cpu := k.Kernel.ThreadUsage()
 	s.CPUNsec = k.cpuBase + cpu
 	s.Connections = uint64(k.Connections())
+	s.SleepsBefore = before
 	s.Ready = 1
 
 	n, err := k.Kernel.EpollWait(ep, list, msec)
@@ -52,7 +53,7 @@ func (k *Kernel) EpollWait(ep int, list []sys.EpollEvent, msec int) (int, sys.Er
 		s.ReturnsSignal++
 	case n == 0:
 		s.ReturnsTimeout++
-		s.WakeupsTimeout += after - before
+		s.WakeupsTimeout += min(1, after-before)
 	default:
 		s.ReturnsEvents++
 	}

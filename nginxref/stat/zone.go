@@ -60,7 +60,11 @@ type Worker struct {
 	// the thread had gone to sleep, and so was woken. Those the kernel put
 	// back to sleep without returning are among them.
 	Wakeups        uint64
-	WakeupsTimeout uint64 // of those, in waits that ended by timeout
+	WakeupsTimeout uint64 // of those, by the timeout
+	// SleepsBefore is the thread's context switches when its current wait
+	// began. A reader who finds k of them in /proc now, and the thread asleep,
+	// knows of k - SleepsBefore - 1 wakeups that have not returned.
+	SleepsBefore uint64
 
 	// accept4 by result.
 	Accepted    uint64
@@ -80,7 +84,7 @@ type Worker struct {
 	Connections uint64 // in use now, listeners and channel included
 	CPUNsec     uint64 // of the loop thread, up to its last wait
 
-	_ [2*line - 18*8]byte
+	_ [2*line - 19*8]byte
 }
 
 // ZoneSize returns the bytes that a zone for n workers takes.

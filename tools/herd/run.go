@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -17,30 +18,26 @@ const (
 	burstClients   = 32
 )
 
-// regime is one load of the standard measurement.
-type regime struct {
-	rate  float64
-	conns int
-}
+// burst is a closed loop: as fast as the workers serve.
+var burst = measure.Load{Clients: burstClients, Conns: 2000}
 
-// The standard regimes: nearly idle, where polling shows; paced, where the
-// workers fall asleep between connections; and as fast as it goes.
-var regimes = []regime{{1, 2}, {100, 100}, {0, 2000}}
+// regimes are the loads of the standard measurement: nearly idle, where
+// polling shows; paced, where the workers fall asleep between connections; and
+// as fast as it goes.
+var regimes = []measure.Load{{Rate: 1, Conns: 2}, {Rate: 100, Conns: 100}, burst}
 
 // regimesOf returns the loads that opt asks for.
-func regimesOf(opt *options) []regime {
-	list := regimes
-	if opt.rate >= 0 {
-		r := regime{rate: opt.rate, conns: 2000}
-		if opt.rate > 0 {
-			r.conns = max(1, int(2*opt.rate))
-		}
-		list = []regime{r}
+func regimesOf(opt *options) []measure.Load {
+	list := slices.Clone(regimes)
+	switch {
+	case opt.rate > 0:
+		list = []measure.Load{{Rate: opt.rate, Conns: max(1, int(2*opt.rate))}}
+	case opt.rate == 0:
+		list = []measure.Load{burst}
 	}
 	if opt.conns > 0 {
-		list = append([]regime(nil), list...)
 		for i := range list {
-			list[i].conns = opt.conns
+			list[i].Conns = opt.conns
 		}
 	}
 	return list
@@ -55,7 +52,7 @@ func measureAll(ctx context.Context, opt *options, p *progress) ([]measure.Run, 
 		err := measureFix(ctx, opt, fix, func(s *measure.Subject) error {
 			for j, r := range list {
 				p.begin(i*len(list)+j+1, len(opt.fixes)*len(list), fix.Name, r)
-				run, err := s.Measure(ctx, r.rate, r.conns, burstClients, p.step)
+				run, err := s.Measure(ctx, r, p.step)
 				if err != nil {
 					return err
 				}
@@ -103,11 +100,11 @@ func newProgress(f *os.File) *progress {
 }
 
 // begin announces run i of n.
-func (p *progress) begin(i, n int, fix string, r regime) {
-	p.conns = r.conns
-	p.label = fmt.Sprintf("[%d/%d] %s, %s", i, n, fix, rateText(r.rate))
+func (p *progress) begin(i, n int, fix string, load measure.Load) {
+	p.conns = load.Conns
+	p.label = fmt.Sprintf("[%d/%d] %s, %s", i, n, fix, rateText(load.Rate))
 	if !p.tty {
-		fmt.Fprintf(p.w, "%s, %d connections\n", p.label, r.conns)
+		fmt.Fprintf(p.w, "%s, %d connections\n", p.label, load.Conns)
 	}
 }
 

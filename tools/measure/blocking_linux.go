@@ -13,14 +13,11 @@ import (
 // the kernel keeps its own queue of waiters and wakes one a connection. The
 // counters are kept as the event loop's are.
 func blockingAccept(cycle *event.Cycle) {
-	cycle.Modules = []event.Module{{
-		Name: "blocking",
-		InitProcess: func(cycle *event.Cycle) core.Status {
-			for {
-				acceptBlocking(cycle)
-			}
-		},
-	}}
+	cycle.Modules[0].InitProcess = func(cycle *event.Cycle) core.Status {
+		for {
+			acceptBlocking(cycle)
+		}
+	}
 }
 
 // acceptBlocking waits for one connection and greets it.
@@ -28,6 +25,7 @@ func acceptBlocking(cycle *event.Cycle) {
 	c := cycle.Counters
 	before, cpu := cycle.Kernel.ThreadUsage()
 	c.CPUNsec = cpu
+	c.SleepsBefore = before
 	c.Ready = 1
 
 	var addr unix.RawSockaddrAny

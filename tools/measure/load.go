@@ -12,13 +12,16 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Load says how many connections to make and when.
+// Load says how many connections to make and when: at a rate, or in a closed
+// loop, or, if neither Rate nor Clients is given, one by one, each when all
+// workers are asleep.
 type Load struct {
-	Addr  string  // host:port of the server
-	Rate  float64 // connections started per second; 0: closed loop
-	Conns int     // connections in all
-	// Clients is how many connections a closed loop keeps in flight.
-	Clients int
+	Rate    float64 // connections started per second
+	Clients int     // connections that a closed loop keeps in flight
+	Conns   int     // connections in all
+
+	addr   string      // host:port of the server
+	asleep func() bool // reports whether all workers are
 }
 
 // Latency bounds of the histogram, in microseconds.
@@ -57,19 +60,40 @@ func (l *Latencies) add(d time.Duration, err error) {
 	l.RecordValue(max(d.Microseconds(), minLatency))
 }
 
-// Run makes the connections and returns when the last has been answered, or
-// ctx is done. progress is called with the number finished so far.
-func (load Load) Run(ctx context.Context, progress func(done int)) *Latencies {
-	if load.Rate > 0 {
-		return load.paced(ctx, progress)
+// run makes the connections and returns when the last has been answered, or
+// ctx is done. step is called with the number finished so far.
+func (load Load) run(ctx context.Context, step func(done int)) *Latencies {
+	switch {
+	case load.Rate > 0:
+		return load.paced(ctx, step)
+	case load.Clients > 0:
+		return load.burst(ctx, step)
 	}
-	return load.burst(ctx, progress)
+	return load.oneByOne(ctx, step)
+}
+
+// oneByOne makes a connection whenever every worker sleeps: what it wakes does
+// then not depend on how busy the machine is.
+func (load Load) oneByOne(ctx context.Context, step func(int)) *Latencies {
+	lat := newLatencies()
+	for i := range load.Conns {
+		for !load.asleep() {
+			if !sleepUntil(ctx, time.Now().Add(time.Millisecond)) {
+				return lat
+			}
+		}
+		start := time.Now()
+		err := exchange(ctx, load.addr)
+		lat.add(time.Since(start), err)
+		step(i + 1)
+	}
+	return lat
 }
 
 // paced starts connection i at i/rate, whether or not those before it have
 // been answered, and counts its latency from that moment: a server that
 // stalls cannot slow the load down and so hide its stall.
-func (load Load) paced(ctx context.Context, progress func(int)) *Latencies {
+func (load Load) paced(ctx context.Context, step func(int)) *Latencies {
 	var (
 		lat  = newLatencies()
 		wg   sync.WaitGroup
@@ -82,9 +106,9 @@ func (load Load) paced(ctx context.Context, progress func(int)) *Latencies {
 			break
 		}
 		wg.Go(func() {
-			err := exchange(ctx, load.Addr)
+			err := exchange(ctx, load.addr)
 			lat.add(time.Since(intended), err)
-			progress(int(done.Add(1)))
+			step(int(done.Add(1)))
 		})
 	}
 	wg.Wait()
@@ -93,7 +117,7 @@ func (load Load) paced(ctx context.Context, progress func(int)) *Latencies {
 
 // burst keeps Clients connections in flight until all have been made. There
 // is no intended moment in a closed loop: latency counts from the connect.
-func (load Load) burst(ctx context.Context, progress func(int)) *Latencies {
+func (load Load) burst(ctx context.Context, step func(int)) *Latencies {
 	var (
 		lat        = newLatencies()
 		wg         sync.WaitGroup
@@ -103,9 +127,9 @@ func (load Load) burst(ctx context.Context, progress func(int)) *Latencies {
 		wg.Go(func() {
 			for next.Add(1) <= int64(load.Conns) && ctx.Err() == nil {
 				start := time.Now()
-				err := exchange(ctx, load.Addr)
+				err := exchange(ctx, load.addr)
 				lat.add(time.Since(start), err)
-				progress(int(done.Add(1)))
+				step(int(done.Add(1)))
 			}
 		})
 	}

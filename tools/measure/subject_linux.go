@@ -1,13 +1,14 @@
 package measure
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -85,7 +86,7 @@ type Subject struct {
 	conf    Conf
 	pid     int           // of the master
 	ended   chan struct{} // closed when it has been waited for; nil: not started
-	log     *os.File      // the processes' error log, in memory
+	log     *os.File      // the processes' output and error log, in memory
 	sockets []int
 	zone    []byte
 	workers []stat.Worker
@@ -149,7 +150,7 @@ func (s *Subject) start() error {
 	}
 	// Not os/exec: it makes the listeners blocking when it asks an os.File
 	// for its descriptor.
-	files := []uintptr{0, 1, 2, uintptr(fd)}
+	files := []uintptr{0, uintptr(fd), uintptr(fd), uintptr(fd)}
 	for _, fd := range s.sockets {
 		files = append(files, uintptr(fd))
 	}
@@ -185,36 +186,36 @@ func (s *Subject) waitReady(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !s.ready() {
+		if line := s.complaint(); line != "" {
+			return fmt.Errorf("a worker could not start: %s", line)
+		}
 		select {
 		case <-s.ended:
-			return s.startError("the master ended before its workers were ready")
+			return errors.New("the master ended before its workers were ready")
 		case <-ctx.Done():
-			return s.startError(context.Cause(ctx).Error())
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
 	return nil
 }
 
-// startError adds what the processes had to say.
-func (s *Subject) startError(what string) error {
-	if line := s.lastLogLine(); line != "" {
-		return fmt.Errorf("%s: %s", what, line)
-	}
-	return errors.New(what)
-}
-
-// lastLogLine returns the last complaint in the processes' error log, without
-// time and process.
-func (s *Subject) lastLogLine() string {
+// complaint returns the first line of the processes' output that names a
+// reason to end: a panic, or a message of level emerg or alert.
+func (s *Subject) complaint() string {
 	var buf [64 << 10]byte
 	n, _ := s.log.ReadAt(buf[:], 0)
-	lines := strings.Split(strings.TrimSpace(string(buf[:n])), "\n")
-	last := lines[len(lines)-1]
-	if _, text, ok := strings.Cut(last, ": "); ok {
-		return text
+	for line := range strings.Lines(string(buf[:n])) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") {
+			return line
+		}
+		if strings.Contains(line, " [emerg] ") || strings.Contains(line, " [alert] ") {
+			_, text, _ := strings.Cut(line, ": ")
+			return text
+		}
 	}
-	return last
+	return ""
 }
 
 // ready reports whether all workers wait for connections, and maps the shared
@@ -268,18 +269,18 @@ func (s *Subject) mapZone() bool {
 // after it.
 const settle = 20 * time.Millisecond
 
-// Measure makes conns connections at rate (0: clients at a time, as fast as
-// they are served) and returns what the workers did meanwhile. step is called
-// with the number of connections finished.
-func (s *Subject) Measure(ctx context.Context, rate float64, conns, clients int, step func(int)) (Run, error) {
+// Measure makes the connections of load and returns what the workers did
+// meanwhile. step is called with the number of connections finished.
+func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, error) {
+	load.addr = s.conf.Addr.String()
+	load.asleep = s.asleep
 	time.Sleep(settle)
 	before, begin := s.snapshot(), time.Now()
 
-	load := Load{Addr: s.conf.Addr.String(), Rate: rate, Conns: conns, Clients: clients}
-	lat := load.Run(ctx, step)
-	if rate > 0 {
+	lat := load.run(ctx, step)
+	if load.Rate > 0 {
 		// The last connection's interval belongs to the run.
-		sleepUntil(ctx, begin.Add(time.Duration(float64(conns)/rate*float64(time.Second))))
+		sleepUntil(ctx, begin.Add(time.Duration(float64(load.Conns)/load.Rate*float64(time.Second))))
 	} else {
 		time.Sleep(settle)
 	}
@@ -289,21 +290,72 @@ func (s *Subject) Measure(ctx context.Context, rate float64, conns, clients int,
 		return Run{}, ctx.Err()
 	}
 	if lat.Failed > 0 {
-		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, conns, lat.FirstErr)
+		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
 	}
 
-	run := Run{Fix: s.fix.Name, Workers: s.conf.Workers, Rate: rate, Conns: conns}
+	run := Run{Fix: s.fix.Name, Workers: s.conf.Workers, Rate: load.Rate, Conns: load.Conns}
 	run.fill(before, after, end.Sub(begin).Seconds(), lat)
-	if rate > 0 {
-		p := s.fix.Wakeups(float64(s.conf.Workers), rate, float64(s.conf.DelayMsec)/1e3)
+	if load.Rate > 0 {
+		p := s.fix.Wakeups(float64(s.conf.Workers), load.Rate, float64(s.conf.DelayMsec)/1e3)
 		run.PredictedWakeupsPerS = &p
 	}
 	return run, nil
 }
 
-// snapshot copies the workers' counters.
+// asleep reports whether the loop thread of every worker sleeps.
+func (s *Subject) asleep() bool {
+	for i := range s.workers {
+		if asleep, _ := loopThread(s.workers[i].Pid); !asleep {
+			return false
+		}
+	}
+	return true
+}
+
+// snapshot copies the workers' counters, as soon as each worker sleeps, and
+// adds the wakeups of the waits they are in: of those that the kernel put back
+// to sleep, the workers themselves learn only when they return.
 func (s *Subject) snapshot() []stat.Worker {
-	return slices.Clone(s.workers)
+	workers := make([]stat.Worker, len(s.workers))
+	for i := range workers {
+		for !s.snapshotOne(i, &workers[i]) {
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+	return workers
+}
+
+// snapshotOne copies the counters of worker i and reports whether it slept
+// all the while, or is gone.
+func (s *Subject) snapshotOne(i int, w *stat.Worker) bool {
+	*w = s.workers[i]
+	asleep, sleeps := loopThread(w.Pid)
+	if !asleep {
+		return sleeps == 0
+	}
+	if sleeps > w.SleepsBefore {
+		w.Wakeups += sleeps - w.SleepsBefore - 1
+	}
+	return s.workers[i].SleepsBefore == w.SleepsBefore
+}
+
+// loopThread reads from /proc/PID/status, which speaks of the main thread,
+// whether it sleeps and its voluntary context switches; none if the process is
+// gone.
+func loopThread(pid uint64) (asleep bool, sleeps uint64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false, 0
+	}
+	for line := range bytes.Lines(status) {
+		if state, ok := bytes.CutPrefix(line, []byte("State:\t")); ok {
+			asleep = state[0] == 'S'
+		}
+		if n, ok := bytes.CutPrefix(line, []byte("voluntary_ctxt_switches:\t")); ok {
+			sleeps, _ = strconv.ParseUint(string(bytes.TrimSpace(n)), 10, 64)
+		}
+	}
+	return asleep, sleeps
 }
 
 // stopTimeout is how long the master gets to stop its workers in order.
@@ -334,8 +386,8 @@ func (s *Subject) Stop() {
 // them: their listeners must be closed before the next subject starts. Start
 // has made the tool their parent in that case.
 func (s *Subject) waitWorkersGone() {
-	for _, w := range s.snapshot() {
-		pid := int(w.Pid)
+	for i := range s.workers {
+		pid := int(s.workers[i].Pid)
 		if pid == 0 {
 			continue
 		}

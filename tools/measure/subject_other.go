@@ -22,7 +22,7 @@ func Start(context.Context, Conf, string) (*Subject, error) {
 }
 
 // Measure is never called: there is no Subject.
-func (s *Subject) Measure(context.Context, float64, int, int, func(int)) (Run, error) {
+func (s *Subject) Measure(context.Context, Load, func(int)) (Run, error) {
 	return Run{}, nil
 }
 
