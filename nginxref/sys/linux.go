@@ -217,7 +217,9 @@ func (k *Linux) Recvmsg(fd int, p []byte) (Message, Errno) {
 	msg.Iov = &iov
 	msg.SetIovlen(1)
 	msg.Control = (*byte)(unsafe.Pointer(&cmsg))
-	msg.SetControllen(int(unsafe.Sizeof(cmsg)))
+	// CMSG_SPACE would leave room for a second descriptor, which would be
+	// opened here and never be seen.
+	msg.SetControllen(unix.CmsgLen(4))
 
 	n, _, err := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
 		uintptr(unsafe.Pointer(&msg)), unix.MSG_CMSG_CLOEXEC)

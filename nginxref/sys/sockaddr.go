@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strconv"
@@ -38,18 +39,19 @@ func (sa *Sockaddr) Port() int {
 	return 0
 }
 
-// Path returns the path of an AF_UNIX address; empty for an unnamed peer.
+// Path returns the path of an AF_UNIX address; empty for an unnamed peer and,
+// as nginx has it, for an abstract name, which begins with a zero.
 func (sa *Sockaddr) Path() string {
 	if sa.Family() != AF_UNIX {
 		return ""
 	}
-	path := sa.Raw[2:sa.Len]
-	for i, b := range path {
-		if b == 0 && i > 0 {
-			return string(path[:i])
-		}
-	}
-	return string(path)
+	return string(sa.path())
+}
+
+// path returns the bytes of sun_path up to the first zero.
+func (sa *Sockaddr) path() []byte {
+	path, _, _ := bytes.Cut(sa.Raw[2:sa.Len], []byte{0})
+	return path
 }
 
 // AppendText appends the printed form: "127.0.0.1:80", "[::1]:80" or
@@ -65,7 +67,7 @@ func (sa *Sockaddr) AppendText(b []byte, port bool) []byte {
 		addr = netip.AddrFrom16([16]byte(sa.Raw[8:24]))
 	case AF_UNIX:
 		b = append(b, "unix:"...)
-		return append(b, sa.Path()...)
+		return append(b, sa.path()...)
 	default:
 		return b
 	}
