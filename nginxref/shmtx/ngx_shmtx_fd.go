@@ -1,7 +1,6 @@
 package shmtx
 
 import (
-	"errors"
 	"syscall"
 
 	"herd/nginxref/core"
@@ -48,12 +47,12 @@ func (mtx *File) Create(name string) core.Status {
 	mtx.Fd = int(fd)
 
 	if err != nil {
-		mtx.Log.Error(core.LogEmerg, errno(err), "open() \"%s\" failed", name)
+		mtx.Log.Error(core.LogEmerg, core.ErrnoOf(err), "open() \"%s\" failed", name)
 		return core.Error
 	}
 
 	if err := syscall.Unlink(name); err != nil {
-		mtx.Log.Error(core.LogAlert, errno(err), "unlink() \"%s\" failed", name)
+		mtx.Log.Error(core.LogAlert, core.ErrnoOf(err), "unlink() \"%s\" failed", name)
 	}
 
 	mtx.Name = name
@@ -119,10 +118,4 @@ func (mtx *File) ForceUnlock(pid int) bool { return false }
 // on. Mirrors ngx_log_abort.
 func (mtx *File) abort(err sys.Errno, call string) {
 	mtx.Log.Error(core.LogAlert, err, "%s %s failed", call, mtx.Name)
-}
-
-// errno returns the error number in an error of package syscall.
-func errno(err error) (n sys.Errno) {
-	errors.As(err, &n)
-	return n
 }

@@ -138,7 +138,7 @@ func (opt *options) check(fs *flag.FlagSet, fix string) error {
 	switch {
 	case opt.workers < 1 || opt.workers > measure.MaxWorkers:
 		return fmt.Errorf("-workers %d: give 1 to %d", opt.workers, measure.MaxWorkers)
-	case given["rate"] && (opt.rate < 0 || opt.rate > 100_000):
+	case given["rate"] && !(opt.rate >= 0 && opt.rate <= 100_000): // NaN is neither
 		return fmt.Errorf("-rate %g: give 0 (burst) to 100000 connections per second", opt.rate)
 	case given["conns"] && opt.conns < 1:
 		return fmt.Errorf("-conns %d: give at least 1", opt.conns)

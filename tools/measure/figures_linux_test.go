@@ -16,11 +16,34 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"herd/nginxref/core"
+	"herd/nginxref/event"
 	"herd/nginxref/stat"
 )
 
+// broken are fixes that no worker survives.
+var broken = []*Fix{
+	{Name: "panics", configure: func(cycle *event.Cycle) {
+		cycle.Modules[0].InitProcess = func(*event.Cycle) core.Status { panic("on purpose") }
+	}},
+	{Name: "fails", configure: func(cycle *event.Cycle) {
+		cycle.Modules[0].InitProcess = func(cycle *event.Cycle) core.Status {
+			cycle.Log.Error(core.LogEmerg, 0, "cannot start on purpose")
+			return core.Error
+		}
+	}},
+	{Name: "fails-in-master", configure: func(cycle *event.Cycle) {
+		cycle.Modules[0].InitModule = func(cycle *event.Cycle) core.Status {
+			cycle.Log.Error(core.LogEmerg, 0, "no zone on purpose")
+			return core.Error
+		}
+	}},
+}
+
 func TestMain(m *testing.M) {
+	Fixes = append(Fixes, broken...)
 	Main()
+	Fixes = Fixes[:len(Fixes)-len(broken)]
 	code := m.Run()
 	// Start has made this process the parent of every orphan: none may be
 	// left.
@@ -272,6 +295,22 @@ func TestManyWorkersStart(t *testing.T) {
 	s := start(t, Conf{Fix: "exclusive-reorder", Workers: 64, DelayMsec: 500})
 	t.Logf("64 workers were ready after %v", time.Since(begin))
 	measure(t, s, 64)
+}
+
+// A worker that cannot start ends the measurement with its own words.
+func TestWorkerThatCannotStart(t *testing.T) {
+	defer func(fixes []*Fix) { Fixes = fixes }(Fixes)
+	Fixes = append(Fixes, broken...)
+	for fix, want := range map[string]string{
+		"panics":          "the processes could not start: panic: on purpose",
+		"fails":           "the processes could not start: cannot start on purpose",
+		"fails-in-master": "the processes could not start: no zone on purpose",
+	} {
+		_, err := Start(context.Background(), Conf{Fix: fix, Workers: 2, DelayMsec: 500}, "127.0.0.1:0")
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v\nwant %s", fix, err, want)
+		}
+	}
 }
 
 func TestStartSaysWhatIsWrong(t *testing.T) {

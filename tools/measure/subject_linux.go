@@ -186,15 +186,19 @@ func (s *Subject) waitReady(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !s.ready() {
-		if line := s.complaint(); line != "" {
-			return fmt.Errorf("a worker could not start: %s", line)
-		}
+		var err error
 		select {
 		case <-s.ended:
-			return errors.New("the master ended before its workers were ready")
+			err = errors.New("the master ended before its workers were ready")
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
 		case <-tick.C:
+		}
+		if line := s.complaint(); line != "" {
+			return fmt.Errorf("the processes could not start: %s", line)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
