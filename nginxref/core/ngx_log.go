@@ -37,6 +37,9 @@ const (
 // maxErrorStr is the longest line written, in bytes (NGX_MAX_ERROR_STR).
 const maxErrorStr = 2048
 
+// errnoSpace is what a long message leaves of that for an error number.
+const errnoSpace = 50
+
 var errLevels = [...]string{"", "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
 
 // OpenFile is a log file with the buffer its lines are built in. One thread
@@ -115,11 +118,10 @@ func (log *Log) write(level uint, err sys.Errno, format string, args []any) {
 	b = appendFormat(b, format, args)
 
 	if err != 0 {
-		b = append(b, " ("...)
-		b = strconv.AppendInt(b, int64(err), 10)
-		b = append(b, ": "...)
-		b = appendErrno(b, err)
-		b = append(b, ')')
+		if len(b) > maxErrorStr-errnoSpace {
+			b = append(b[:maxErrorStr-errnoSpace], "..."...)
+		}
+		b = AppendErrno(b, err)
 	}
 
 	if level != LogDebug && log.Handler != nil {
@@ -160,7 +162,7 @@ func appendFormat(b []byte, format string, args []any) []byte {
 		}
 		i++
 		width := 0
-		for ; '0' <= format[i] && format[i] <= '9'; i++ {
+		for ; i+1 < len(format) && '0' <= format[i] && format[i] <= '9'; i++ {
 			width = width*10 + int(format[i]-'0')
 		}
 		if format[i] == '%' {
