@@ -1,11 +1,13 @@
 package conf
 
 import (
-	"context"
+	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"net"
 	"net/netip"
+	"os"
+	"slices"
 	"strings"
 
 	"herd/nginxref/sys"
@@ -193,15 +195,39 @@ func addPorts(addr netip.Addr, first, last int) []sys.Sockaddr {
 	return addrs
 }
 
-// ResolveHost returns the addresses of a host. Mirrors ngx_inet_resolve_host.
+// hostsFile is where names are looked up.
+const hostsFile = "/etc/hosts"
+
+// ResolveHost returns the addresses that /etc/hosts has for a host. Stands for
+// ngx_inet_resolve_host.
+//
+// DIVERGES: nginx's getaddrinfo asks the name servers too. What Go has for
+// that would be half of the program, and half of a worker's memory.
 func ResolveHost(host string) ([]netip.Addr, error) {
-	addrs, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip", host)
-	if err != nil || len(addrs) == 0 {
+	file, err := os.Open(hostsFile)
+	if err != nil {
 		return nil, errHostNotFound
 	}
+	defer file.Close()
 
-	for i := range addrs {
-		addrs[i] = addrs[i].Unmap()
+	var addrs []netip.Addr
+
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(line) // address name alias...
+
+		if len(fields) == 0 || !slices.ContainsFunc(fields[1:], func(name string) bool {
+			return strings.EqualFold(name, host)
+		}) {
+			continue
+		}
+		if addr, err := netip.ParseAddr(fields[0]); err == nil && addr.Zone() == "" {
+			addrs = append(addrs, addr)
+		}
+	}
+
+	if len(addrs) == 0 {
+		return nil, errHostNotFound
 	}
 
 	return addrs, nil
@@ -290,4 +316,32 @@ func ParseCIDR(s string) (netip.Prefix, error) {
 	}
 
 	return prefix, nil
+}
+
+// SameAddress reports whether a and b are one address, and unless cmpPort is
+// false with one port. Mirrors ngx_cmp_sockaddr.
+func SameAddress(a, b *sys.Sockaddr, cmpPort bool) bool {
+	if a.Family() != b.Family() {
+		return false
+	}
+
+	switch a.Family() {
+
+	case sys.AF_INET6:
+		if cmpPort && a.Port() != b.Port() {
+			return false
+		}
+
+		return bytes.Equal(a.Raw[8:24], b.Raw[8:24])
+
+	case sys.AF_UNIX:
+		return a.Path() == b.Path()
+
+	default: // AF_INET
+		if cmpPort && a.Port() != b.Port() {
+			return false
+		}
+
+		return bytes.Equal(a.Raw[4:8], b.Raw[4:8])
+	}
 }

@@ -12,25 +12,46 @@ import (
 // Listening is a listening socket and what was configured for it
 // (ngx_listening_t).
 type Listening struct {
-	Fd       int // -1 once closed
+	Fd       int // -1 before it is opened and once it is closed
 	Sockaddr sys.Sockaddr
 	AddrText string // "127.0.0.1:80" or "unix:/path"
+	Type     int    // SOCK_STREAM
 
-	Backlog int
+	// Socket options; -1 or, for the four of keepalive, 0 leaves the
+	// kernel's value.
+	Backlog   int
+	Rcvbuf    int // bytes
+	Sndbuf    int // bytes
+	Keepalive int // SO_KEEPALIVE: 1 is on, 2 is off
+	Keepidle  int // seconds
+	Keepintvl int // seconds
+	Keepcnt   int // probes
+	Fastopen  int // queue length
 
 	// Handler starts the protocol on an accepted connection.
 	Handler func(c *Connection)
 	Servers any // what Handler needs to know
 
-	Log core.Log // copied to each accepted connection
+	Log  core.Log  // copied to each accepted connection
+	LogP *core.Log // where Log comes from: it may be configured later
 
 	Connection *Connection // this worker's place for it; nil if another's
 
 	Worker         int  // of the clones of a reuseport socket, whose it is
 	Inherited      bool // came from the binary before an upgrade
+	Ipv6only       bool
 	Reuseport      bool
 	DeferredAccept bool
 	AddrNtop       bool // have the peer's address printed for the log
+
+	// What is to be done with it when the configuration changes.
+	Open           bool // it is new: close it if the configuration fails
+	Remain         bool // of the old configuration: the new one has it too
+	Ignore         bool // inherited, and of no use
+	Listen         bool // call listen, again if the backlog has changed
+	AddReuseport   bool
+	AddDeferred    bool
+	DeleteDeferred bool
 }
 
 // ConnectionLogError says how severe an error of the peer's making is
