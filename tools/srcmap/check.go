@@ -1,0 +1,330 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"herd/tools/srcmap/csrc"
+	"herd/tools/srcmap/gutter"
+)
+
+// coverage counts the statements of a C function.
+type coverage struct{ mapped, diverging, omitted, total int }
+
+// check proves that mi's Go functions stand for its C function, statement by
+// statement, and returns what is wrong with the proof.
+func check(mi *mirror, pinned, release string) (coverage, []finding) {
+	first := mi.gos[0]
+	if mi.c == nil {
+		return coverage{}, []finding{{first.Path, first.Line,
+			fmt.Sprintf("nginx %s has no %s in %s", release, mi.ref.Func, mi.ref.File)}}
+	}
+	k := &checker{mirror: mi, pinnedRelease: pinned, release: release, findings: slices.Clone(mi.bad)}
+	k.walkAll()
+	for _, fn := range mi.gos {
+		k.siblings(fn)
+	}
+	return k.coverage(), k.findings
+}
+
+// checker walks over the Go functions of a mirror in the order in which C has
+// their statements.
+type checker struct {
+	*mirror
+	pinnedRelease, release string
+	findings               []finding
+	walked                 map[*gutter.Func]bool
+	last                   int          // the C statement that the walk has reached
+	lastAt                 *gutter.Stmt // and the Go statement that stands for it
+}
+
+// frame is a Go statement whose body the walk is in.
+type frame struct {
+	s   *gutter.Stmt
+	els bool
+}
+
+func (k *checker) report(fn *gutter.Func, line int, format string, args ...any) {
+	k.findings = append(k.findings, finding{fn.Path, line, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) line(i int) int { return k.c.Stmts[i].Line }
+
+// walkAll walks over the functions that no other one calls, and through the
+// calls over the rest.
+func (k *checker) walkAll() {
+	called := map[*gutter.Func]bool{}
+	for _, fn := range k.gos {
+		for i := range fn.Stmts {
+			for _, h := range k.helpers(fn, &fn.Stmts[i]) {
+				called[h] = true
+			}
+		}
+	}
+	k.walked = map[*gutter.Func]bool{}
+	for _, roots := range []bool{true, false} {
+		for _, fn := range k.gos {
+			if !k.walked[fn] && called[fn] != roots {
+				k.last, k.lastAt = -1, nil
+				k.walk(fn, nil)
+			}
+		}
+	}
+}
+
+// walk checks the statements of fn, whose call is nested in outer.
+func (k *checker) walk(fn *gutter.Func, outer []frame) {
+	k.walked[fn] = true
+	seam := map[int]bool{}
+	for i := range fn.Stmts {
+		s := &fn.Stmts[i]
+		frames := append(chain(fn, s), outer...)
+		helpers := k.helpers(fn, s)
+		seam[i] = len(s.Ranges) == 0 && (len(helpers) > 0 || seam[s.Parent])
+		if len(s.Ranges) > 0 {
+			k.stmt(fn, s, frames)
+		} else if !seam[i] && s.Diverges == "" {
+			k.report(fn, s.Line, "this %s stands for nothing in %s: end its line with the C line, or mark it DIVERGES: with the reason",
+				s.Kind, k.ref.Func)
+		}
+		for _, h := range helpers {
+			if !k.walked[h] {
+				k.walk(h, frames)
+			}
+		}
+	}
+}
+
+// chain returns the statements of fn whose bodies s is in, the innermost
+// first.
+func chain(fn *gutter.Func, s *gutter.Stmt) []frame {
+	var frames []frame
+	for s.Parent >= 0 {
+		frames = append(frames, frame{&fn.Stmts[s.Parent], s.Else})
+		s = &fn.Stmts[s.Parent]
+	}
+	return frames
+}
+
+// stmt checks one statement that has a number.
+func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
+	for _, i := range k.pinned[s] {
+		k.fresh(fn, s, i)
+	}
+	links := k.links[s]
+	if len(links) == 0 || s.Diverges != "" {
+		return
+	}
+	if links[0] < k.last {
+		k.report(fn, s.Line, "out of order: it stands for C line %d, but line %d above stands for C line %d",
+			k.line(links[0]), k.lastAt.Line, k.line(k.last))
+	}
+	if end := links[len(links)-1]; end >= k.last {
+		k.last, k.lastAt = end, s
+	}
+	var cs []*csrc.Stmt
+	for _, i := range links {
+		cs = append(cs, &k.c.Stmts[i])
+	}
+	if !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayBe(c.Kind, s.Kind, frames) }) {
+		k.report(fn, s.Line, "a %s cannot stand for the %s of C line %d", s.Kind, cs[0].Kind, cs[0].Line)
+		return
+	}
+	if text := disagree(s, cs); text != "" {
+		k.report(fn, s.Line, "C line %d: %s", cs[0].Line, text)
+	}
+	k.nesting(fn, s, frames)
+}
+
+// fresh reports a pin that is not in the tree as the map has it.
+func (k *checker) fresh(fn *gutter.Func, s *gutter.Stmt, pin int) {
+	was := k.pins[pin].lines.First
+	switch to := k.drift.to[pin]; {
+	case to < 0:
+		k.report(fn, s.End, "C line %d of nginx %s is not in %s", was, k.pinnedRelease, k.release)
+	case k.drift.changed[pin]:
+		k.report(fn, s.End, "C line %d of nginx %s reads differently in %s, line %d",
+			was, k.pinnedRelease, k.release, k.line(to))
+	}
+}
+
+// mayBe reports whether a Go statement of kind g, in frames, can stand for a
+// C statement of kind c.
+func mayBe(c csrc.StmtKind, g gutter.StmtKind, frames []frame) bool {
+	var kinds []gutter.StmtKind
+	switch c {
+	case csrc.Expr, csrc.Decl:
+		kinds = []gutter.StmtKind{gutter.Simple, gutter.If, gutter.For, gutter.Switch, gutter.Return}
+	case csrc.If:
+		kinds = []gutter.StmtKind{gutter.If, gutter.For, gutter.Switch, gutter.Case, gutter.Return}
+	case csrc.For, csrc.While, csrc.Do:
+		kinds = []gutter.StmtKind{gutter.For}
+	case csrc.DoWhile:
+		kinds = []gutter.StmtKind{gutter.For, gutter.If, gutter.Break}
+	case csrc.Switch:
+		kinds = []gutter.StmtKind{gutter.Switch, gutter.If}
+	case csrc.Case:
+		kinds = []gutter.StmtKind{gutter.Case, gutter.If}
+	case csrc.Return:
+		kinds = []gutter.StmtKind{gutter.Return}
+	case csrc.Goto:
+		kinds = []gutter.StmtKind{gutter.Goto, gutter.Continue, gutter.Break}
+	case csrc.Break, csrc.Continue:
+		kinds = []gutter.StmtKind{gutter.StmtKind(c)}
+		if !slices.ContainsFunc(frames, func(f frame) bool { return f.s.Kind == gutter.For }) {
+			kinds = append(kinds, gutter.Return) // of a helper that is the loop's body
+		}
+	}
+	return slices.Contains(kinds, g)
+}
+
+// nesting checks that s is in the same bodies as the C statements that it
+// stands for.
+func (k *checker) nesting(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
+	for _, i := range k.links[s] {
+		if text := k.misplaced(s, i, frames); text != "" {
+			k.report(fn, s.Line, "C line %d %s", k.line(i), text)
+			return
+		}
+	}
+}
+
+// misplaced says how the bodies that C statement i is in differ from those
+// that s is in, or "".
+func (k *checker) misplaced(s *gutter.Stmt, i int, frames []frame) string {
+	inside := map[int]bool{} // of C statement, in the else branch
+	for at := i; k.c.Stmts[at].Parent >= 0; at = k.c.Stmts[at].Parent {
+		inside[k.c.Stmts[at].Parent] = k.c.Stmts[at].Else
+	}
+	seen := map[int]bool{}
+	for _, f := range frames {
+		for _, p := range k.links[f.s] {
+			seen[p] = true
+			els, ok := inside[p]
+			switch {
+			case f.s.Diverges != "" || slices.Contains(k.links[s], p) || !hasBody(k.c, p):
+			case !ok:
+				return fmt.Sprintf("is not in the body of line %d, as it is here", k.line(p))
+			case els != f.els:
+				return fmt.Sprintf("is in the other branch of line %d", k.line(p))
+			}
+		}
+	}
+	for p, els := range inside {
+		if seen[p] || slices.Contains(k.links[s], p) {
+			continue
+		}
+		if twin := k.bodyOf(p); twin != nil && !(els && (twin.Jumps || twin.Kind == gutter.Case)) {
+			return fmt.Sprintf("is in the body of line %d, but here it is not in that of line %d",
+				k.line(p), twin.Line)
+		}
+	}
+	return ""
+}
+
+// hasBody reports whether C statement p has statements in its body.
+func hasBody(c *csrc.Func, p int) bool {
+	return p+1 < len(c.Stmts) && c.Stmts[p+1].Parent == p
+}
+
+// bodyOf returns the Go statement with a body that stands for C statement p,
+// or nil.
+func (k *checker) bodyOf(p int) *gutter.Stmt {
+	for _, fn := range k.gos {
+		for i := range fn.Stmts {
+			s := &fn.Stmts[i]
+			if !slices.Contains(k.links[s], p) || s.Diverges != "" {
+				continue
+			}
+			if i+1 < len(fn.Stmts) && fn.Stmts[i+1].Parent == i {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// siblings looks for two neighbours in a block of which each reads like the
+// C statement of the other: they were swapped, or their numbers were.
+func (k *checker) siblings(fn *gutter.Func) {
+	last := map[frameKey]*gutter.Stmt{}
+	for i := range fn.Stmts {
+		s := &fn.Stmts[i]
+		key := frameKey{s.Parent, s.Else}
+		prev := last[key]
+		last[key] = s
+		if prev == nil || s.Diverges != "" || prev.Diverges != "" || len(k.links[s]) == 0 || len(k.links[prev]) == 0 {
+			continue
+		}
+		a, b := words(goTokens(prev.Text)), words(goTokens(s.Text))
+		ca, cb := k.words(prev), k.words(s)
+		if straight, crossed := likeness(a, ca)+likeness(b, cb), likeness(a, cb)+likeness(b, ca); crossed > straight {
+			k.report(fn, s.Line, "lines %d and %d look swapped: each reads like the C statement of the other (C lines %d and %d; %.2f %.2f)",
+				prev.Line, s.Line, k.line(k.links[prev][0]), k.line(k.links[s][0]), straight, crossed)
+		}
+	}
+}
+
+type frameKey struct {
+	parent int
+	els    bool
+}
+
+// words returns the words of the C statements that s stands for.
+func (k *checker) words(s *gutter.Stmt) map[string]bool {
+	var tokens []string
+	for _, i := range k.links[s] {
+		tokens = append(tokens, cTokens(&k.c.Stmts[i])...)
+	}
+	return words(tokens)
+}
+
+// coverage counts, and reports the C statements that nothing stands for.
+func (k *checker) coverage() coverage {
+	mapped := map[int]*gutter.Stmt{}
+	diverging := map[int]bool{}
+	for _, fn := range k.gos {
+		for i := range fn.Stmts {
+			s := &fn.Stmts[i]
+			for _, c := range k.links[s] {
+				mapped[c] = s
+				if s.Diverges != "" {
+					diverging[c] = true
+				}
+			}
+		}
+	}
+	n := coverage{mapped: len(mapped), diverging: len(diverging), total: len(k.c.Stmts)}
+	first := k.gos[0]
+	var missing []int
+	for i := range k.c.Stmts {
+		_, omitted := k.omitted[i]
+		s := mapped[i]
+		switch {
+		case omitted && s != nil:
+			k.report(first, first.Line, "C line %d is omitted, and line %d stands for it", k.line(i), s.Line)
+		case omitted:
+			n.omitted++
+		case s == nil:
+			missing = append(missing, i)
+		}
+	}
+	for _, r := range k.ranges(missing) {
+		k.report(first, first.Line, "nothing stands for C line %s: mirror it, or declare //nginx:omit %s REASON", r, r)
+	}
+	return n
+}
+
+// ranges returns the lines of C statements, those in a row as one range.
+func (mi *mirror) ranges(stmts []int) []gutter.Range {
+	var list []gutter.Range
+	for n, i := range stmts {
+		s := &mi.c.Stmts[i]
+		if n > 0 && stmts[n-1] == i-1 {
+			list[len(list)-1].Last = s.End
+		} else {
+			list = append(list, gutter.Range{First: s.Line, Last: s.Line})
+		}
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+// Package gutter reads the Go side of the map: which functions mirror a C
+// function, and which C lines each of their statements stands for.
+//
+// The doc comment of a mirrored function ends with directives:
+//
+//	//nginx:src/event/ngx_event.c ngx_handle_read_event
+//	//nginx:omit 243 epoll is edge-triggered
+//
+// The first names a C file and a function or macro of it, and may set names
+// for its #if lines (NGX_HAVE_ATOMIC_OPS=0). The second declares C lines, or
+// a list of them, that have no Go twin, and why.
+//
+// A comment at the end of a statement's last line (of one with a body: at the
+// end of the line with its brace) begins with the C lines it stands for:
+//
+//	cycle.AcceptDisabled-- // 223
+//
+// A line stands for the statement that begins there, a range 213-216 for all
+// that begin in it; several are separated by commas. A word may follow.
+// DIVERGES: and a reason, there or in the comment right above the statement,
+// say that the statement is not as in C; if it has no number, neither is its
+// body.
+package gutter
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Range is the C lines First to Last.
+type Range struct{ First, Last int }
+
+func (r Range) String() string {
+	if r.First == r.Last {
+		return strconv.Itoa(r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// Contains reports whether line is in the range.
+func (r Range) Contains(line int) bool { return r.First <= line && line <= r.Last }
+
+// Format writes ranges as a gutter does.
+func Format(ranges []Range) string {
+	texts := make([]string, len(ranges))
+	for i, r := range ranges {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// numbers matches the lines that a gutter or an omit begins with.
+var numbers = regexp.MustCompile(`^\d+(-\d+)?(, ?\d+(-\d+)?)*`)
+
+// parseRanges returns the line ranges that text begins with, and the rest of
+// text.
+func parseRanges(text string) (ranges []Range, rest string, err error) {
+	list := numbers.FindString(text)
+	rest = text[len(list):]
+	if list == "" || rest != "" && rest[0] != ' ' {
+		return nil, text, nil
+	}
+	for _, part := range strings.Split(list, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			last = first
+		}
+		a, errA := strconv.Atoi(first)
+		b, errB := strconv.Atoi(last)
+		if errA != nil || errB != nil || a == 0 || a > b {
+			return nil, "", fmt.Errorf("%q is no line or range of lines", part)
+		}
+		ranges = append(ranges, Range{a, b})
+	}
+	return ranges, strings.TrimSpace(rest), nil
+}
+
+// Ref names a C function.
+type Ref struct {
+	File     string   // from the root of nginx's tree
+	Func     string   // a function or macro in it
+	Settings []string // NAME=VALUE, for the #if lines
+}
+
+func (r Ref) String() string {
+	return strings.Join(append([]string{r.File, r.Func}, r.Settings...), " ")
+}
+
+// Omit declares C lines without a twin.
+type Omit struct {
+	Line   int // of the directive
+	Ranges []Range
+	Reason string
+}
+
+const prefix = "//nginx:"
+
+// directives reads the //nginx: lines of a doc comment into fn.
+func (fn *Func) directive(line int, text string) error {
+	text = strings.TrimPrefix(text, prefix)
+	if rest, ok := strings.CutPrefix(text, "omit "); ok {
+		ranges, reason, err := parseRanges(rest)
+		if err == nil && (ranges == nil || reason == "") {
+			err = fmt.Errorf("an omit is written //nginx:omit LINES REASON")
+		}
+		fn.Omits = append(fn.Omits, Omit{line, ranges, reason})
+		return err
+	}
+	fields := strings.Fields(text)
+	if len(fields) < 2 || fn.Ref.Func != "" {
+		return fmt.Errorf("one directive is written //nginx:FILE FUNCTION, the others //nginx:omit LINES REASON")
+	}
+	fn.Ref = Ref{File: fields[0], Func: fields[1], Settings: fields[2:]}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"herd/tools/srcmap/csrc"
+	"herd/tools/srcmap/gutter"
+)
+
+// mirror is a C function and the Go functions that stand for it.
+type mirror struct {
+	ref     gutter.Ref
+	c       *csrc.Func     // in the tree at hand; nil if that release has none
+	gos     []*gutter.Func // by place
+	pins    []pin
+	drift   drift                  // of the pins against c
+	pinned  map[*gutter.Stmt][]int // the pins that a Go statement names
+	links   map[*gutter.Stmt][]int // the C statements that it stands for, ascending
+	omitted map[int]string         // the reason, by C statement
+	bad     []finding              // numbers that name no statement
+}
+
+// finding is a defect and where to mend it.
+type finding struct {
+	path string
+	line int
+	text string
+}
+
+func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.line, f.text) }
+
+// mirrors pairs the Go functions with the C functions of t, in the order of
+// the Go files.
+func mirrors(funcs []*gutter.Func, m *pinMap, t *tree) ([]*mirror, error) {
+	var list []*mirror
+	byRef := map[string]*mirror{}
+	for _, fn := range funcs {
+		key := fn.Ref.String()
+		mi := byRef[key]
+		if mi == nil {
+			mi = &mirror{ref: fn.Ref, pins: m.funcs[key]}
+			byRef[key] = mi
+			list = append(list, mi)
+		}
+		mi.gos = append(mi.gos, fn)
+	}
+	for _, mi := range list {
+		if err := mi.resolve(t); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// resolve reads the C function and follows the gutters' numbers to its
+// statements: the number is looked up in the map, which has the hash of the
+// statement that stands there in the pinned release, and the hash in the tree.
+func (mi *mirror) resolve(t *tree) error {
+	c, err := t.function(mi.ref)
+	if err != nil {
+		return err
+	}
+	mi.c = c
+	mi.pinned = map[*gutter.Stmt][]int{}
+	mi.links = map[*gutter.Stmt][]int{}
+	mi.omitted = map[int]string{}
+	if c == nil {
+		return nil
+	}
+	if mi.pins == nil { // new since the last repin: the numbers are this tree's
+		mi.pins = pinsOf(c)
+	}
+	mi.drift = align(mi.pins, pinsOf(c))
+	for _, fn := range mi.gos {
+		for i := range fn.Stmts {
+			s := &fn.Stmts[i]
+			mi.pinned[s] = mi.pinsIn(fn.Path, s.End, s.Ranges, true)
+			mi.links[s] = mi.follow(mi.pinned[s])
+		}
+		for _, o := range fn.Omits {
+			for _, i := range mi.follow(mi.pinsIn(fn.Path, o.Line, o.Ranges, false)) {
+				mi.omitted[i] = o.Reason
+			}
+		}
+	}
+	return nil
+}
+
+// follow returns the C statements of the tree that the pins are.
+func (mi *mirror) follow(pins []int) []int {
+	var stmts []int
+	for _, i := range pins {
+		if to := mi.drift.to[i]; to >= 0 {
+			stmts = append(stmts, to)
+		}
+	}
+	slices.Sort(stmts)
+	return stmts
+}
+
+// pinsIn returns the pins that ranges, written at path:line, name. With exact
+// set, a range must begin where a statement does.
+func (mi *mirror) pinsIn(path string, line int, ranges []gutter.Range, exact bool) []int {
+	var pins []int
+	for _, r := range ranges {
+		found := false
+		for i, p := range mi.pins {
+			if !r.Contains(p.lines.First) {
+				continue
+			}
+			if !found && exact && p.lines.First != r.First {
+				break
+			}
+			found = true
+			pins = append(pins, i)
+		}
+		if !found {
+			mi.bad = append(mi.bad, finding{path, line, mi.misses(r)})
+		}
+	}
+	slices.Sort(pins)
+	return slices.Compact(pins)
+}
+
+// misses says why no statement begins at the first line of r.
+func (mi *mirror) misses(r gutter.Range) string {
+	for i, p := range mi.pins {
+		if p.lines.Contains(r.First) {
+			return fmt.Sprintf("C line %d is inside of the statement of line %d: write %d",
+				r.First, p.lines.First, p.lines.First)
+		}
+		if p.lines.First > r.First && i > 0 {
+			return fmt.Sprintf("no statement of %s begins at C line %d; the nearest are at %d and %d",
+				mi.ref.Func, r.First, mi.pins[i-1].lines.First, p.lines.First)
+		}
+	}
+	if len(mi.pins) == 0 {
+		return fmt.Sprintf("%s has no statements", mi.ref.Func)
+	}
+	return fmt.Sprintf("no statement of %s begins at C line %d; they are at %d to %d", mi.ref.Func,
+		r.First, mi.pins[0].lines.First, mi.pins[len(mi.pins)-1].lines.First)
+}
+
+// helpers returns the functions other than fn that stand for the same C
+// function and that s calls: C has their statements in this place.
+func (mi *mirror) helpers(fn *gutter.Func, s *gutter.Stmt) []*gutter.Func {
+	var list []*gutter.Func
+	for _, other := range mi.gos {
+		if other != fn && filepath.Dir(other.Path) == filepath.Dir(fn.Path) &&
+			slices.Contains(s.Calls, other.Bare()) {
+			list = append(list, other)
+		}
+	}
+	return list
+}
