@@ -43,149 +43,161 @@ type Tree struct {
 	insert   InsertFunc
 }
 
-// Init makes tree empty, ordered by i; s becomes its sentinel. Mirrors
-// ngx_rbtree_init.
+// Init makes tree empty, ordered by i; s becomes its sentinel, which must be
+// black. Mirrors ngx_rbtree_init.
+//
+//nginx:src/core/ngx_rbtree.h ngx_rbtree_init
 func (tree *Tree) Init(s *Node, i InsertFunc) {
-	s.red = false // a sentinel must be black
-	tree.Root = s
-	tree.Sentinel = s
-	tree.insert = i
+	s.red = false     // 45
+	tree.Root = s     // 46
+	tree.Sentinel = s // 47
+	tree.insert = i   // 48
 }
 
 // Data returns the structure whose Node field is node; offset is that
 // field's unsafe.Offsetof. Mirrors ngx_rbtree_data.
+//
+//nginx:src/core/ngx_rbtree.h ngx_rbtree_data
 func Data[T any](node *Node, offset uintptr) *T {
-	return (*T)(unsafe.Add(unsafe.Pointer(node), -int(offset)))
+	return (*T)(unsafe.Add(unsafe.Pointer(node), -int(offset))) // 51
 }
 
 // Insert adds node by its Key. Mirrors ngx_rbtree_insert.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_insert
 func (tree *Tree) Insert(node *Node) {
 	// A binary tree insert.
 
-	root := &tree.Root
-	sentinel := tree.Sentinel
+	root := &tree.Root        // 31
+	sentinel := tree.Sentinel // 32
 
-	if *root == sentinel {
-		node.parent = nil
-		node.left = sentinel
-		node.right = sentinel
-		node.red = false
-		*root = node
+	if *root == sentinel { // 34
+		node.parent = nil     // 35
+		node.left = sentinel  // 36
+		node.right = sentinel // 37
+		node.red = false      // 38
+		*root = node          // 39
 
-		return
+		return // 41
 	}
 
-	tree.insert(*root, node, sentinel)
+	tree.insert(*root, node, sentinel) // 44
 
 	// Rebalance: node is red, and so may be its parent. A red uncle lets the
 	// grandparent take the red on, two levels up; a black one takes at most
 	// two rotations and ends the loop.
 
-	for node != *root && node.parent.red {
+	for node != *root && node.parent.red { // 48
 
-		if node.parent == node.parent.parent.left {
-			temp := node.parent.parent.right
+		if node.parent == node.parent.parent.left { // 50
+			temp := node.parent.parent.right // 51
 
-			if temp.red {
-				node.parent.red = false
-				temp.red = false
-				node.parent.parent.red = true
-				node = node.parent.parent
+			if temp.red { // 53
+				node.parent.red = false       // 54
+				temp.red = false              // 55
+				node.parent.parent.red = true // 56
+				node = node.parent.parent     // 57
 
 			} else {
-				if node == node.parent.right {
-					node = node.parent
-					leftRotate(root, sentinel, node)
+				if node == node.parent.right { // 60
+					node = node.parent               // 61
+					leftRotate(root, sentinel, node) // 62
 				}
 
-				node.parent.red = false
-				node.parent.parent.red = true
-				rightRotate(root, sentinel, node.parent.parent)
+				node.parent.red = false                         // 65
+				node.parent.parent.red = true                   // 66
+				rightRotate(root, sentinel, node.parent.parent) // 67
 			}
 
 		} else {
-			temp := node.parent.parent.left
+			temp := node.parent.parent.left // 71
 
-			if temp.red {
-				node.parent.red = false
-				temp.red = false
-				node.parent.parent.red = true
-				node = node.parent.parent
+			if temp.red { // 73
+				node.parent.red = false       // 74
+				temp.red = false              // 75
+				node.parent.parent.red = true // 76
+				node = node.parent.parent     // 77
 
 			} else {
-				if node == node.parent.left {
-					node = node.parent
-					rightRotate(root, sentinel, node)
+				if node == node.parent.left { // 80
+					node = node.parent                // 81
+					rightRotate(root, sentinel, node) // 82
 				}
 
-				node.parent.red = false
-				node.parent.parent.red = true
-				leftRotate(root, sentinel, node.parent.parent)
+				node.parent.red = false                        // 85
+				node.parent.parent.red = true                  // 86
+				leftRotate(root, sentinel, node.parent.parent) // 87
 			}
 		}
 	}
 
-	(*root).red = false
+	(*root).red = false // 92
 }
 
 // InsertValue orders nodes by plain comparison of their keys. Mirrors
 // ngx_rbtree_insert_value.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_insert_value
 func InsertValue(temp, node, sentinel *Node) {
 	var p **Node
 
-	for {
+	for { // 102
 
-		if node.Key < temp.Key {
-			p = &temp.left
+		if node.Key < temp.Key { // 104
+			p = &temp.left // 104
 		} else {
-			p = &temp.right
+			p = &temp.right // 104
 		}
 
-		if *p == sentinel {
-			break
+		if *p == sentinel { // 106
+			break // 107
 		}
 
-		temp = *p
+		temp = *p // 110
 	}
 
-	*p = node
-	node.parent = temp
-	node.left = sentinel
-	node.right = sentinel
-	node.red = true
+	*p = node             // 113
+	node.parent = temp    // 114
+	node.left = sentinel  // 115
+	node.right = sentinel // 116
+	node.red = true       // 117
 }
 
 // InsertTimerValue orders nodes by the sign of the difference of their keys.
 // A clock in milliseconds wraps (a 32-bit one after 49 days) and timers lie
 // close together, so a key that is small because it wrapped still sorts
 // after the large ones before it. Mirrors ngx_rbtree_insert_timer_value.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_insert_timer_value
 func InsertTimerValue(temp, node, sentinel *Node) {
 	var p **Node
 
-	for {
+	for { // 127
 
-		if KeyInt(node.Key-temp.Key) < 0 {
-			p = &temp.left
+		if KeyInt(node.Key-temp.Key) < 0 { // 138
+			p = &temp.left // 138
 		} else {
-			p = &temp.right
+			p = &temp.right // 138
 		}
 
-		if *p == sentinel {
-			break
+		if *p == sentinel { // 141
+			break // 142
 		}
 
-		temp = *p
+		temp = *p // 145
 	}
 
-	*p = node
-	node.parent = temp
-	node.left = sentinel
-	node.right = sentinel
-	node.red = true
+	*p = node             // 148
+	node.parent = temp    // 149
+	node.left = sentinel  // 150
+	node.right = sentinel // 151
+	node.red = true       // 152
 }
 
 // Delete takes node out of tree. node's links and Key are cleared, so a
 // second Delete panics. Mirrors ngx_rbtree_delete.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_delete
 func (tree *Tree) Delete(node *Node) {
 	var subst, temp, w *Node
 
@@ -193,243 +205,251 @@ func (tree *Tree) Delete(node *Node) {
 	// the child that takes it; temp may be the sentinel, whose parent is
 	// then set and used below.
 
-	root := &tree.Root
-	sentinel := tree.Sentinel
+	root := &tree.Root        // 164
+	sentinel := tree.Sentinel // 165
 
-	if node.left == sentinel {
-		temp = node.right
-		subst = node
+	if node.left == sentinel { // 167
+		temp = node.right // 168
+		subst = node      // 169
 
-	} else if node.right == sentinel {
-		temp = node.left
-		subst = node
-
-	} else {
-		subst = Min(node.right, sentinel)
-		temp = subst.right
-	}
-
-	if subst == *root {
-		*root = temp
-		temp.red = false
-
-		node.left = nil
-		node.right = nil
-		node.parent = nil
-		node.Key = 0
-
-		return
-	}
-
-	red := subst.red
-
-	if subst == subst.parent.left {
-		subst.parent.left = temp
+	} else if node.right == sentinel { // 171
+		temp = node.left // 172
+		subst = node     // 173
 
 	} else {
-		subst.parent.right = temp
+		subst = Min(node.right, sentinel) // 176
+		temp = subst.right                // 177
 	}
 
-	if subst == node {
+	if subst == *root { // 180
+		*root = temp     // 181
+		temp.red = false // 182
 
-		temp.parent = subst.parent
+		node.left = nil   // 185
+		node.right = nil  // 186
+		node.parent = nil // 187
+		node.Key = 0      // 188
+
+		return // 190
+	}
+
+	red := subst.red // 193
+
+	if subst == subst.parent.left { // 195
+		subst.parent.left = temp // 196
+
+	} else {
+		subst.parent.right = temp // 199
+	}
+
+	if subst == node { // 202
+
+		temp.parent = subst.parent // 204
 
 	} else {
 
-		if subst.parent == node {
-			temp.parent = subst
+		if subst.parent == node { // 208
+			temp.parent = subst // 209
 
 		} else {
-			temp.parent = subst.parent
+			temp.parent = subst.parent // 212
 		}
 
-		subst.left = node.left
-		subst.right = node.right
-		subst.parent = node.parent
-		subst.red = node.red
+		subst.left = node.left     // 215
+		subst.right = node.right   // 216
+		subst.parent = node.parent // 217
+		subst.red = node.red       // 218
 
-		if node == *root {
-			*root = subst
+		if node == *root { // 220
+			*root = subst // 221
 
 		} else {
-			if node == node.parent.left {
-				node.parent.left = subst
+			if node == node.parent.left { // 224
+				node.parent.left = subst // 225
 			} else {
-				node.parent.right = subst
+				node.parent.right = subst // 227
 			}
 		}
 
-		if subst.left != sentinel {
-			subst.left.parent = subst
+		if subst.left != sentinel { // 231
+			subst.left.parent = subst // 232
 		}
 
-		if subst.right != sentinel {
-			subst.right.parent = subst
+		if subst.right != sentinel { // 235
+			subst.right.parent = subst // 236
 		}
 	}
 
-	node.left = nil
-	node.right = nil
-	node.parent = nil
-	node.Key = 0
+	node.left = nil   // 241
+	node.right = nil  // 242
+	node.parent = nil // 243
+	node.Key = 0      // 244
 
-	if red {
-		return
+	if red { // 246
+		return // 247
 	}
 
 	// A delete fixup: the paths through temp are one black node short. A red
 	// temp is painted black; else its sibling w pays, by turning red or by
 	// rotations, or the debt moves up to the parent.
 
-	for temp != *root && !temp.red {
+	for temp != *root && !temp.red { // 252
 
-		if temp == temp.parent.left {
-			w = temp.parent.right
+		if temp == temp.parent.left { // 254
+			w = temp.parent.right // 255
 
-			if w.red {
-				w.red = false
-				temp.parent.red = true
-				leftRotate(root, sentinel, temp.parent)
-				w = temp.parent.right
+			if w.red { // 257
+				w.red = false                           // 258
+				temp.parent.red = true                  // 259
+				leftRotate(root, sentinel, temp.parent) // 260
+				w = temp.parent.right                   // 261
 			}
 
-			if !w.left.red && !w.right.red {
-				w.red = true
-				temp = temp.parent
+			if !w.left.red && !w.right.red { // 264
+				w.red = true       // 265
+				temp = temp.parent // 266
 
 			} else {
-				if !w.right.red {
-					w.left.red = false
-					w.red = true
-					rightRotate(root, sentinel, w)
-					w = temp.parent.right
+				if !w.right.red { // 269
+					w.left.red = false             // 270
+					w.red = true                   // 271
+					rightRotate(root, sentinel, w) // 272
+					w = temp.parent.right          // 273
 				}
 
-				w.red = temp.parent.red
-				temp.parent.red = false
-				w.right.red = false
-				leftRotate(root, sentinel, temp.parent)
-				temp = *root
+				w.red = temp.parent.red                 // 276
+				temp.parent.red = false                 // 277
+				w.right.red = false                     // 278
+				leftRotate(root, sentinel, temp.parent) // 279
+				temp = *root                            // 280
 			}
 
 		} else {
-			w = temp.parent.left
+			w = temp.parent.left // 284
 
-			if w.red {
-				w.red = false
-				temp.parent.red = true
-				rightRotate(root, sentinel, temp.parent)
-				w = temp.parent.left
+			if w.red { // 286
+				w.red = false                            // 287
+				temp.parent.red = true                   // 288
+				rightRotate(root, sentinel, temp.parent) // 289
+				w = temp.parent.left                     // 290
 			}
 
-			if !w.left.red && !w.right.red {
-				w.red = true
-				temp = temp.parent
+			if !w.left.red && !w.right.red { // 293
+				w.red = true       // 294
+				temp = temp.parent // 295
 
 			} else {
-				if !w.left.red {
-					w.right.red = false
-					w.red = true
-					leftRotate(root, sentinel, w)
-					w = temp.parent.left
+				if !w.left.red { // 298
+					w.right.red = false           // 299
+					w.red = true                  // 300
+					leftRotate(root, sentinel, w) // 301
+					w = temp.parent.left          // 302
 				}
 
-				w.red = temp.parent.red
-				temp.parent.red = false
-				w.left.red = false
-				rightRotate(root, sentinel, temp.parent)
-				temp = *root
+				w.red = temp.parent.red                  // 305
+				temp.parent.red = false                  // 306
+				w.left.red = false                       // 307
+				rightRotate(root, sentinel, temp.parent) // 308
+				temp = *root                             // 309
 			}
 		}
 	}
 
-	temp.red = false
+	temp.red = false // 314
 }
 
 // leftRotate lifts node's right child into node's place. Mirrors
 // ngx_rbtree_left_rotate.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_left_rotate
 func leftRotate(root **Node, sentinel, node *Node) {
-	temp := node.right
-	node.right = temp.left
+	temp := node.right     // 324
+	node.right = temp.left // 325
 
-	if temp.left != sentinel {
-		temp.left.parent = node
+	if temp.left != sentinel { // 327
+		temp.left.parent = node // 328
 	}
 
-	temp.parent = node.parent
+	temp.parent = node.parent // 331
 
-	if node == *root {
-		*root = temp
+	if node == *root { // 333
+		*root = temp // 334
 
-	} else if node == node.parent.left {
-		node.parent.left = temp
+	} else if node == node.parent.left { // 336
+		node.parent.left = temp // 337
 
 	} else {
-		node.parent.right = temp
+		node.parent.right = temp // 340
 	}
 
-	temp.left = node
-	node.parent = temp
+	temp.left = node   // 343
+	node.parent = temp // 344
 }
 
 // rightRotate lifts node's left child into node's place. Mirrors
 // ngx_rbtree_right_rotate.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_right_rotate
 func rightRotate(root **Node, sentinel, node *Node) {
-	temp := node.left
-	node.left = temp.right
+	temp := node.left      // 354
+	node.left = temp.right // 355
 
-	if temp.right != sentinel {
-		temp.right.parent = node
+	if temp.right != sentinel { // 357
+		temp.right.parent = node // 358
 	}
 
-	temp.parent = node.parent
+	temp.parent = node.parent // 361
 
-	if node == *root {
-		*root = temp
+	if node == *root { // 363
+		*root = temp // 364
 
-	} else if node == node.parent.right {
-		node.parent.right = temp
+	} else if node == node.parent.right { // 366
+		node.parent.right = temp // 367
 
 	} else {
-		node.parent.left = temp
+		node.parent.left = temp // 370
 	}
 
-	temp.right = node
-	node.parent = temp
+	temp.right = node  // 373
+	node.parent = temp // 374
 }
 
 // Min returns the leftmost node of the subtree at node, which is not empty.
 // Mirrors ngx_rbtree_min.
+//
+//nginx:src/core/ngx_rbtree.h ngx_rbtree_min
 func Min(node, sentinel *Node) *Node {
-	for node.left != sentinel {
-		node = node.left
+	for node.left != sentinel { // 79
+		node = node.left // 80
 	}
 
-	return node
+	return node // 83
 }
 
 // Next returns the node after node in key order, or nil. Mirrors
 // ngx_rbtree_next.
+//
+//nginx:src/core/ngx_rbtree.c ngx_rbtree_next
 func (tree *Tree) Next(node *Node) *Node {
-	sentinel := tree.Sentinel
+	sentinel := tree.Sentinel // 383
 
-	if node.right != sentinel {
-		return Min(node.right, sentinel)
+	if node.right != sentinel { // 385
+		return Min(node.right, sentinel) // 386
 	}
 
-	root := tree.Root
+	root := tree.Root // 389
 
-	for {
-		parent := node.parent
+	for { // 391
+		parent := node.parent // 392
 
-		if node == root {
-			return nil
+		if node == root { // 394
+			return nil // 395
 		}
 
-		if node == parent.left {
-			return parent
+		if node == parent.left { // 398
+			return parent // 399
 		}
 
-		node = parent
+		node = parent // 402
 	}
 }
