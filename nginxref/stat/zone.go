@@ -25,7 +25,8 @@ type Cell struct {
 }
 
 // Zone is the layout of the shared zone, in the order of
-// ngx_event_module_init.
+// ngx_event_module_init. The workers' slots follow it, see ZoneAt; an array of
+// none at its end would not do, Go pads a struct that ends in one.
 type Zone struct {
 	AcceptMutex shmtx.Shared
 	_           [line - unsafe.Sizeof(shmtx.Shared{})]byte
@@ -40,8 +41,6 @@ type Zone struct {
 	Reading  Cell
 	Writing  Cell
 	Waiting  Cell
-
-	workers [0]Worker // as many as the zone has room for
 }
 
 // Worker is the slot of one worker. A respawned worker goes on counting in
@@ -94,11 +93,11 @@ func ZoneSize(n int) int {
 
 // ZoneAt returns the zone in mem and the slots of its workers.
 func ZoneAt(mem []byte) (*Zone, []Worker, error) {
-	n := (len(mem) - ZoneSize(0)) / int(unsafe.Sizeof(Worker{}))
-	if n < 0 {
+	if len(mem) < ZoneSize(0) {
 		return nil, nil, fmt.Errorf("shared zone of %d bytes is smaller than its header of %d", len(mem), ZoneSize(0))
 	}
 	zone := (*Zone)(unsafe.Pointer(unsafe.SliceData(mem)))
-	first := (*Worker)(unsafe.Add(unsafe.Pointer(zone), unsafe.Sizeof(Zone{})))
-	return zone, unsafe.Slice(first, n), nil
+	slots := mem[ZoneSize(0):]
+	first := (*Worker)(unsafe.Pointer(unsafe.SliceData(slots)))
+	return zone, unsafe.Slice(first, len(slots)/int(unsafe.Sizeof(Worker{}))), nil
 }
