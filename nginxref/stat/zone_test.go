@@ -58,13 +58,15 @@ func TestWorkersShareNoLine(t *testing.T) {
 }
 
 func TestZoneHoldsAsManyWorkersAsItWasSizedFor(t *testing.T) {
-	for _, n := range []int{0, 1, 64, 1024} {
-		size := ZoneSize(n)
-		if _, workers, err := ZoneAt(make([]byte, size)); err != nil || len(workers) != n {
-			t.Errorf("ZoneSize(%d): %d workers, %v", n, len(workers), err)
-		}
-		if _, workers, err := ZoneAt(make([]byte, size+127)); err != nil || len(workers) != n {
-			t.Errorf("ZoneSize(%d) and a bit: %d workers, %v", n, len(workers), err)
+	if _, workers, err := ZoneAt(make([]byte, ZoneSize(0))); err != nil || len(workers) != 0 {
+		t.Errorf("ZoneSize(0): %d workers, %v", len(workers), err)
+	}
+	for _, n := range []int{1, 64, 1024} {
+		for _, more := range []int{0, 127} {
+			_, workers, err := ZoneAt(make([]byte, ZoneSize(n)+more))
+			if err != nil || len(workers) != n {
+				t.Errorf("ZoneSize(%d) and %d bytes: %d workers, %v", n, more, len(workers), err)
+			}
 		}
 	}
 	if _, _, err := ZoneAt(make([]byte, 1279)); err == nil || !strings.Contains(err.Error(), "1279 bytes is smaller than its header of 1280") {
