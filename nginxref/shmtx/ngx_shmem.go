@@ -19,7 +19,10 @@ type Shm struct {
 //
 // DIVERGES: nginx's anonymous mapping is inherited by fork. A worker here is a
 // new program and maps a descriptor, of a file that exists in memory only.
+//
+//nginx:src/os/unix/ngx_shmem.c ngx_shm_alloc
 func Alloc(name string, size int) (*Shm, error) {
+	// DIVERGES: see above.
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("shared zone %q: memfd_create: %w", name, err)
@@ -49,21 +52,27 @@ func Attach(fd, size int) (*Shm, error) {
 }
 
 // mapZone maps the first size bytes of fd; on failure it closes fd.
+//
+//nginx:src/os/unix/ngx_shmem.c ngx_shm_alloc
 func mapZone(name string, fd, size int) (*Shm, error) {
-	addr, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
+	addr, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED) // 17
+	if err != nil {                                                                      // 21
+		// DIVERGES: nginx has no descriptor.
 		unix.Close(fd)
-		return nil, fmt.Errorf("shared zone %q: mmap of %d bytes: %w", name, size, err)
+		return nil, fmt.Errorf("shared zone %q: mmap of %d bytes: %w", name, size, err) // 22-24
 	}
-	return &Shm{Name: name, Addr: addr, Fd: fd}, nil
+	return &Shm{Name: name, Addr: addr, Fd: fd}, nil // 27
 }
 
 // Free unmaps the zone and closes its descriptor; the memory goes when the
 // last process has done so. Mirrors ngx_shm_free.
+//
+//nginx:src/os/unix/ngx_shmem.c ngx_shm_free
 func (shm *Shm) Free() error {
-	if err := unix.Munmap(shm.Addr); err != nil {
-		return fmt.Errorf("shared zone %q: munmap: %w", shm.Name, err)
+	if err := unix.Munmap(shm.Addr); err != nil { // 34
+		return fmt.Errorf("shared zone %q: munmap: %w", shm.Name, err) // 35
 	}
+	// DIVERGES: nginx has no descriptor, and forgets the address with shm.
 	shm.Addr = nil
 	return unix.Close(shm.Fd)
 }

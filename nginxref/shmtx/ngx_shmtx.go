@@ -64,100 +64,110 @@ var _ Mutex = (*Atomic)(nil)
 // DIVERGES: there is no sem_init, because zeros are a semaphore of value 0. A
 // worker that comes late therefore does not wipe the posts of the others;
 // nginx's workers inherit the initialised one by fork.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_create
+//nginx:omit 33-34 a futex word needs no sem_init
 func (mtx *Atomic) Create(addr *Shared) core.Status {
-	mtx.lock = &addr.Lock
+	mtx.lock = &addr.Lock // 21
 
-	if mtx.Spin == NoSpin {
-		return core.OK
+	if mtx.Spin == NoSpin { // 23
+		return core.OK // 24
 	}
 
-	mtx.Spin = 2048
+	mtx.Spin = 2048 // 27
 
-	mtx.wait = &addr.Wait
-	mtx.sem = &addr.Sem
+	mtx.wait = &addr.Wait // 31
+	mtx.sem = &addr.Sem   // 37
 
-	return core.OK
+	return core.OK // 42
 }
 
 // Destroy gives up the semaphore: Lock then yields instead of sleeping.
 // Mirrors ngx_shmtx_destroy.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_destroy
 func (mtx *Atomic) Destroy() {
-	mtx.sem = nil // sem_destroy: a futex word owns nothing
+	mtx.sem = nil // 51-53 DIVERGES: no sem_destroy, a futex word owns nothing
 }
 
 // Trylock takes the lock if it is free and reports whether it did. The plain
 // read first spares a taken lock the cost of a failed compare-and-set, which
 // would pull the cache line away from the holder. Mirrors ngx_shmtx_trylock.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_trylock
 func (mtx *Atomic) Trylock() bool {
 	return mtx.Kernel.AtomicLoad(mtx.lock) == 0 &&
-		mtx.Kernel.AtomicCmpSet(mtx.lock, 0, uint64(mtx.Kernel.Getpid()))
+		mtx.Kernel.AtomicCmpSet(mtx.lock, 0, uint64(mtx.Kernel.Getpid())) // 65
 }
 
 // Lock waits until it has the lock: it tries, spins (2047 pauses in all, with
 // a try after 1, 2, 4, ... 1024 of them), then sleeps until an unlocker posts,
 // and starts again. A woken process has no claim: it may lose to one that has
 // just come. Mirrors ngx_shmtx_lock.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_lock
+//nginx:omit 114 the call returns the errno
 func (mtx *Atomic) Lock() {
-	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx lock")
+	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx lock") // 74
 
-	for {
+	for { // 76
 
-		if mtx.Trylock() {
-			return
+		if mtx.Trylock() { // 78
+			return // 79
 		}
 
-		if mtx.Ncpu > 1 {
+		if mtx.Ncpu > 1 { // 82
 
-			for n := uint(1); n < mtx.Spin; n <<= 1 {
+			for n := uint(1); n < mtx.Spin; n <<= 1 { // 84
 
-				for range n {
-					mtx.Kernel.CPUPause()
+				for range n { // 86
+					mtx.Kernel.CPUPause() // 87
 				}
 
-				if mtx.Trylock() {
-					return
+				if mtx.Trylock() { // 90
+					return // 93
 				}
 			}
 		}
 
-		if mtx.sem != nil {
-			mtx.Kernel.AtomicFetchAdd(mtx.wait, 1)
+		if mtx.sem != nil { // 100
+			mtx.Kernel.AtomicFetchAdd(mtx.wait, 1) // 101
 
 			// The holder may have unlocked between the last try and the
 			// increment. It saw no waiter and will not post, so this try
 			// must come before the sleep.
-			if mtx.Trylock() {
+			if mtx.Trylock() { // 103
 				// The increment is taken back, or unlockers would go on
 				// posting for nobody until the semaphore overflowed. If one
 				// has already used it up and posted, Wait is now -1 and the
 				// post is left over; the next process that waits lifts Wait
 				// to 0, consumes that post and makes one extra turn here.
-				mtx.Kernel.AtomicFetchAdd(mtx.wait, -1)
-				return
+				mtx.Kernel.AtomicFetchAdd(mtx.wait, -1) // 104
+				return                                  // 105
 			}
 
 			mtx.Log.Debug(core.LogDebugCore, 0,
-				"shmtx wait %d", mtx.Kernel.AtomicLoad(mtx.wait))
+				"shmtx wait %d", mtx.Kernel.AtomicLoad(mtx.wait)) // 108
 
-			for {
-				err := mtx.sem.wait(mtx.Kernel)
-				if err == 0 {
-					break
+			for { // 111
+				err := mtx.sem.wait(mtx.Kernel) // 111
+				if err == 0 {                   // 111
+					break // 111
 				}
 
-				if err != sys.EINTR {
+				if err != sys.EINTR { // 116
 					mtx.Log.Error(core.LogAlert, err,
-						"sem_wait() failed while waiting on shmtx")
-					break
+						"sem_wait() failed while waiting on shmtx") // 117
+					break // 119
 				}
 			}
 
-			mtx.Log.Debug(core.LogDebugCore, 0, "shmtx awoke")
+			mtx.Log.Debug(core.LogDebugCore, 0, "shmtx awoke") // 123
 
-			continue
+			continue // 126
 		}
 
-		mtx.Kernel.SchedYield()
+		mtx.Kernel.SchedYield() // 131
 	}
 }
 
@@ -165,13 +175,15 @@ func (mtx *Atomic) Lock() {
 // process holds the lock. What must be cleared is the shared word: nginx 0.3.3
 // cleared its own pointer to it, and the first holder kept the lock for ever.
 // Mirrors ngx_shmtx_unlock.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_unlock
 func (mtx *Atomic) Unlock() {
-	if mtx.Spin != NoSpin {
-		mtx.Log.Debug(core.LogDebugCore, 0, "shmtx unlock")
+	if mtx.Spin != NoSpin { // 139
+		mtx.Log.Debug(core.LogDebugCore, 0, "shmtx unlock") // 140
 	}
 
-	if mtx.Kernel.AtomicCmpSet(mtx.lock, uint64(mtx.Kernel.Getpid()), 0) {
-		mtx.wakeup()
+	if mtx.Kernel.AtomicCmpSet(mtx.lock, uint64(mtx.Kernel.Getpid()), 0) { // 143
+		mtx.wakeup() // 144
 	}
 }
 
@@ -179,43 +191,47 @@ func (mtx *Atomic) Unlock() {
 // whether it did. It cannot help a process that was woken and died before it
 // took the lock: the lock is free then, and the other sleepers wait for the
 // next Unlock. Mirrors ngx_shmtx_force_unlock.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_force_unlock
 func (mtx *Atomic) ForceUnlock(pid int) bool {
-	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx forced unlock")
+	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx forced unlock") // 152
 
-	if mtx.Kernel.AtomicCmpSet(mtx.lock, uint64(pid), 0) {
-		mtx.wakeup()
-		return true
+	if mtx.Kernel.AtomicCmpSet(mtx.lock, uint64(pid), 0) { // 155
+		mtx.wakeup() // 156
+		return true  // 157
 	}
 
-	return false
+	return false // 160
 }
 
 // wakeup posts the semaphore once for one waiter, if there is one. The
 // decrement is the unlocker's, not the woken process's: two unlocks in a row
 // then wake two waiters and not the same one twice. Mirrors ngx_shmtx_wakeup.
+//
+//nginx:src/core/ngx_shmtx.c ngx_shmtx_wakeup
 func (mtx *Atomic) wakeup() {
 	var wait uint64
 
-	if mtx.sem == nil {
-		return
+	if mtx.sem == nil { // 170
+		return // 171
 	}
 
-	for {
+	for { // 174
 
-		wait = mtx.Kernel.AtomicLoad(mtx.wait)
+		wait = mtx.Kernel.AtomicLoad(mtx.wait) // 176
 
-		if int64(wait) <= 0 {
-			return
+		if int64(wait) <= 0 { // 178
+			return // 179
 		}
 
-		if mtx.Kernel.AtomicCmpSet(mtx.wait, wait, wait-1) {
-			break
+		if mtx.Kernel.AtomicCmpSet(mtx.wait, wait, wait-1) { // 182
+			break // 183
 		}
 	}
 
-	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx wake %d", wait)
+	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx wake %d", wait) // 187
 
-	if err := mtx.sem.post(mtx.Kernel); err != 0 {
-		mtx.Log.Error(core.LogAlert, err, "sem_post() failed while wake shmtx")
+	if err := mtx.sem.post(mtx.Kernel); err != 0 { // 190
+		mtx.Log.Error(core.LogAlert, err, "sem_post() failed while wake shmtx") // 191
 	}
 }

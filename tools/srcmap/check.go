@@ -34,6 +34,7 @@ type checker struct {
 	pinnedRelease, release string
 	findings               []finding
 	walked                 map[*gutter.Func]bool
+	stood                  map[int]bool // C statements that one of the right kind stands for
 	last                   int          // the C statement that the walk has reached
 	lastAt                 *gutter.Stmt // and the Go statement that stands for it
 }
@@ -62,6 +63,7 @@ func (k *checker) walkAll() {
 		}
 	}
 	k.walked = map[*gutter.Func]bool{}
+	k.stood = map[int]bool{}
 	for _, roots := range []bool{true, false} {
 		for _, fn := range k.gos {
 			if !k.walked[fn] && called[fn] != roots {
@@ -125,8 +127,9 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 	var cs []*csrc.Stmt
 	for _, i := range links {
 		cs = append(cs, &k.c.Stmts[i])
+		k.stood[i] = k.stood[i] || k.kindFits(s, links, frames)
 	}
-	if !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayBe(c.Kind, s.Kind, frames) }) {
+	if !k.kindFits(s, links, frames) && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
 		k.report(fn, s.Line, "a %s cannot stand for the %s of C line %d", s.Kind, cs[0].Kind, cs[0].Line)
 		return
 	}
@@ -148,34 +151,48 @@ func (k *checker) fresh(fn *gutter.Func, s *gutter.Stmt, pin int) {
 	}
 }
 
+// kindFits reports whether s, in frames, can by its kind stand for one of the
+// C statements.
+func (k *checker) kindFits(s *gutter.Stmt, stmts []int, frames []frame) bool {
+	return slices.ContainsFunc(stmts, func(i int) bool { return mayBe(k.c.Stmts[i].Kind, s.Kind, frames) })
+}
+
 // mayBe reports whether a Go statement of kind g, in frames, can stand for a
 // C statement of kind c.
 func mayBe(c csrc.StmtKind, g gutter.StmtKind, frames []frame) bool {
-	var kinds []gutter.StmtKind
 	switch c {
-	case csrc.Expr, csrc.Decl:
-		kinds = []gutter.StmtKind{gutter.Simple, gutter.If, gutter.For, gutter.Switch, gutter.Return}
-	case csrc.If:
-		kinds = []gutter.StmtKind{gutter.If, gutter.For, gutter.Switch, gutter.Case, gutter.Return}
-	case csrc.For, csrc.While, csrc.Do:
-		kinds = []gutter.StmtKind{gutter.For}
-	case csrc.DoWhile:
-		kinds = []gutter.StmtKind{gutter.For, gutter.If, gutter.Break}
-	case csrc.Switch:
-		kinds = []gutter.StmtKind{gutter.Switch, gutter.If}
-	case csrc.Case:
-		kinds = []gutter.StmtKind{gutter.Case, gutter.If}
-	case csrc.Return:
-		kinds = []gutter.StmtKind{gutter.Return}
-	case csrc.Goto:
-		kinds = []gutter.StmtKind{gutter.Goto, gutter.Continue, gutter.Break}
 	case csrc.Break, csrc.Continue:
-		kinds = []gutter.StmtKind{gutter.StmtKind(c)}
-		if !slices.ContainsFunc(frames, func(f frame) bool { return f.s.Kind == gutter.For }) {
-			kinds = append(kinds, gutter.Return) // of a helper that is the loop's body
-		}
+		inLoop := slices.ContainsFunc(frames, func(f frame) bool { return f.s.Kind == gutter.For })
+		return string(g) == string(c) || g == gutter.Return && !inLoop // of a helper that is the loop's body
 	}
-	return slices.Contains(kinds, g)
+	return slices.Contains(twins[c], g)
+}
+
+// twins lists the kinds of Go statement that can stand for one of C.
+var twins = map[csrc.StmtKind][]gutter.StmtKind{
+	csrc.Expr:    {gutter.Simple, gutter.If, gutter.For, gutter.Switch, gutter.Return},
+	csrc.Decl:    {gutter.Simple, gutter.If, gutter.For, gutter.Switch, gutter.Return},
+	csrc.If:      {gutter.If, gutter.For, gutter.Switch, gutter.Case, gutter.Return},
+	csrc.For:     {gutter.For},
+	csrc.While:   {gutter.For},
+	csrc.Do:      {gutter.For},
+	csrc.DoWhile: {gutter.For, gutter.If},
+	csrc.Switch:  {gutter.Switch, gutter.If},
+	csrc.Case:    {gutter.Case, gutter.If},
+	csrc.Return:  {gutter.Return},
+	csrc.Goto:    {gutter.Goto, gutter.Continue, gutter.Break, gutter.Return},
+}
+
+// mayHelp reports whether a Go statement of kind g can do a part of what a C
+// statement of kind c does, beside one that stands for it.
+func mayHelp(c csrc.StmtKind, g gutter.StmtKind) bool {
+	switch c {
+	case csrc.If, csrc.Switch:
+		return g == gutter.Simple
+	case csrc.For, csrc.While, csrc.DoWhile:
+		return g == gutter.Simple || g == gutter.If || g == gutter.Break
+	}
+	return false
 }
 
 // nesting checks that s is in the same bodies as the C statements that it
@@ -256,11 +273,14 @@ func (k *checker) siblings(fn *gutter.Func) {
 		if prev == nil || s.Diverges != "" || prev.Diverges != "" || len(k.links[s]) == 0 || len(k.links[prev]) == 0 {
 			continue
 		}
+		if !k.kindFits(prev, k.links[s], nil) || !k.kindFits(s, k.links[prev], nil) {
+			continue
+		}
 		a, b := words(goTokens(prev.Text)), words(goTokens(s.Text))
 		ca, cb := k.words(prev), k.words(s)
-		if straight, crossed := likeness(a, ca)+likeness(b, cb), likeness(a, cb)+likeness(b, ca); crossed > straight {
-			k.report(fn, s.Line, "lines %d and %d look swapped: each reads like the C statement of the other (C lines %d and %d; %.2f %.2f)",
-				prev.Line, s.Line, k.line(k.links[prev][0]), k.line(k.links[s][0]), straight, crossed)
+		if likeness(a, cb)+likeness(b, ca) > likeness(a, ca)+likeness(b, cb) {
+			k.report(fn, s.Line, "this and line %d look swapped: each reads like the C statement of the other (lines %d and %d)",
+				prev.Line, k.line(k.links[s][0]), k.line(k.links[prev][0]))
 		}
 	}
 }
@@ -307,6 +327,8 @@ func (k *checker) coverage() coverage {
 			n.omitted++
 		case s == nil:
 			missing = append(missing, i)
+		case !diverging[i] && !k.stood[i]:
+			k.report(first, s.Line, "this can only be a part of C line %d, which is of the kind: %s", k.line(i), k.c.Stmts[i].Kind)
 		}
 	}
 	for _, r := range k.ranges(missing) {

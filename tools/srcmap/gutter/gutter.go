@@ -18,8 +18,9 @@
 // A line stands for the statement that begins there, a range 213-216 for all
 // that begin in it; several are separated by commas. A word may follow.
 // DIVERGES: and a reason, there or in the comment right above the statement,
-// say that the statement is not as in C; if it has no number, neither is its
-// body.
+// say that the statement is not as in C. If it has no number, that holds for
+// its body as well, and after a comment above it for the statements that
+// follow without an empty line, up to the first that has a number.
 package gutter
 
 import (

@@ -1,6 +1,7 @@
 package gutter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -215,15 +216,44 @@ func diverges(text string) string {
 	return strings.Join(strings.Fields(reason), " ")
 }
 
-// walker lists the statements of a function.
-type walker struct {
-	p  *goFile
-	fn *Func
+// divergesIn is diverges for a comment that may be absent.
+func divergesIn(group *ast.CommentGroup) string {
+	if group == nil {
+		return ""
+	}
+	return diverges(group.Text())
 }
 
+// walker lists the statements of a function.
+type walker struct {
+	p         *goFile
+	fn        *Func
+	paragraph string // the reason of a DIVERGES comment that heads a paragraph
+}
+
+// block lists statements. A DIVERGES comment above one holds for those that
+// follow without an empty line, up to the first that has a number.
 func (w *walker) block(list []ast.Stmt, parent int, els bool) {
+	paragraph, end := "", 0
 	for _, s := range list {
+		first, above := w.p.line(s.Pos()), w.p.above[w.p.line(s.Pos())-1]
+		if above != nil {
+			first = w.p.line(above.Pos())
+		}
+		if first > end+1 {
+			paragraph = ""
+		}
+		if reason := divergesIn(above); reason != "" {
+			paragraph = reason
+		}
+		n := len(w.fn.Stmts)
+		w.paragraph = paragraph
 		w.stmt(s, parent, els)
+		w.paragraph = ""
+		if n < len(w.fn.Stmts) && w.fn.Stmts[n].Ranges != nil {
+			paragraph = ""
+		}
+		end = w.p.line(s.End())
 	}
 }
 
@@ -233,9 +263,9 @@ func (w *walker) add(kind StmtKind, pos, end token.Pos, parent int, els bool) in
 	p := w.p
 	s := Stmt{Kind: kind, Line: p.line(pos), End: p.line(end - 1), Parent: parent, Else: els}
 	s.Text = string(p.src[p.fset.Position(pos).Offset:p.fset.Position(end).Offset])
-	if above := p.above[s.Line-1]; above != nil {
-		s.Diverges = diverges(above.Text())
-	}
+	paragraph := w.paragraph
+	w.paragraph = ""
+	s.Diverges = divergesIn(p.above[s.Line-1])
 	if c := p.trailing[s.End]; c != nil {
 		text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
 		ranges, rest, err := parseRanges(text)
@@ -247,9 +277,10 @@ func (w *walker) add(kind StmtKind, pos, end token.Pos, parent int, els bool) in
 			s.Diverges = reason
 		}
 	}
-	if parent >= 0 && s.Diverges == "" && s.Ranges == nil {
-		if outer := w.fn.Stmts[parent]; outer.Ranges == nil {
-			s.Diverges = outer.Diverges
+	if s.Diverges == "" && s.Ranges == nil {
+		s.Diverges = paragraph
+		if parent >= 0 && w.fn.Stmts[parent].Ranges == nil {
+			s.Diverges = cmp.Or(paragraph, w.fn.Stmts[parent].Diverges)
 		}
 	}
 	w.fn.Stmts = append(w.fn.Stmts, s)
