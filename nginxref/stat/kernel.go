@@ -15,8 +15,6 @@ type Kernel struct {
 	NotifyData uint64
 	// Connections returns how many connections are in use.
 	Connections func() int
-
-	cpuBase uint64 // CPU time of the slot's former owners, nanoseconds
 }
 
 // NewKernel returns a kernel that counts in slot, which this process owns from
@@ -24,36 +22,33 @@ type Kernel struct {
 func NewKernel(kernel sys.Kernel, slot *Worker, notifyData uint64, connections func() int) *Kernel {
 	slot.Pid = uint64(kernel.Getpid())
 	slot.Ready = 0
+	slot.CPUBase = slot.CPUNsec()
+	slot.Wait = sys.Wait{}
 	return &Kernel{
 		Kernel:      kernel,
 		Slot:        slot,
 		NotifyData:  notifyData,
 		Connections: connections,
-		cpuBase:     slot.CPUNsec,
 	}
 }
 
-// EpollWait counts the return by its cause and the wakeups on the way to it,
-// which are read right around the call.
+// EpollWait counts the return by its cause and the wakeups on the way to it.
 func (k *Kernel) EpollWait(ep int, list []sys.EpollEvent, msec int) (int, sys.Errno) {
 	s := k.Slot
-	before, cpu := k.Kernel.ThreadUsage()
-	s.CPUNsec = k.cpuBase + cpu
 	s.Connections = uint64(k.Connections())
-	s.SleepsBefore = before
 	s.Ready = 1
 
-	n, err := k.Kernel.EpollWait(ep, list, msec)
+	n, err := k.Kernel.EpollWaitCounted(ep, list, msec, &s.Wait)
 
-	after, _ := k.Kernel.ThreadUsage()
-	s.Wakeups += after - before
+	wakeups := s.Wait.SleepsAfter - s.Wait.SleepsBefore
+	s.Wakeups += wakeups
 
 	switch {
 	case err != 0 || n == 1 && list[0].Data() == k.NotifyData:
 		s.ReturnsSignal++
 	case n == 0:
 		s.ReturnsTimeout++
-		s.WakeupsTimeout += min(1, after-before)
+		s.WakeupsTimeout += min(1, wakeups)
 	default:
 		s.ReturnsEvents++
 	}

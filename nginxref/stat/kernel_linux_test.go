@@ -67,8 +67,8 @@ func TestRealKernelsReturnsAreCountedByCause(t *testing.T) {
 	if slot.ReturnsSignal != waits+interrupted || slot.ReturnsEvents != 0 {
 		t.Errorf("%d signals and %d events after %d writes", slot.ReturnsSignal, slot.ReturnsEvents, waits)
 	}
-	if slot.CtlAdds != 1 || slot.CPUNsec == 0 {
-		t.Errorf("%d additions, %d ns of CPU", slot.CtlAdds, slot.CPUNsec)
+	if slot.CtlAdds != 1 || slot.CPUNsec() == 0 {
+		t.Errorf("%d additions, %d ns of CPU", slot.CtlAdds, slot.CPUNsec())
 	}
 	if n := testing.AllocsPerRun(100, func() { wait(0) }); n != 0 {
 		t.Errorf("a wait allocates %v times", n)

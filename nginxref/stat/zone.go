@@ -60,10 +60,11 @@ type Worker struct {
 	// back to sleep without returning are among them.
 	Wakeups        uint64
 	WakeupsTimeout uint64 // of those, by the timeout
-	// SleepsBefore is the thread's context switches when its current wait
-	// began. A reader who finds k of them in /proc now, and the thread asleep,
-	// knows of k - SleepsBefore - 1 wakeups that have not returned.
-	SleepsBefore uint64
+
+	// Wait is the current wait, or the last. A reader who finds k context
+	// switches in /proc now, and the thread asleep inside, knows of
+	// k - Wait.SleepsBefore - 1 wakeups that have not returned.
+	Wait sys.Wait
 
 	// accept4 by result.
 	Accepted    uint64
@@ -81,10 +82,14 @@ type Worker struct {
 	CtlDels uint64
 
 	Connections uint64 // in use now, listeners and channel included
-	CPUNsec     uint64 // of the loop thread, up to its last wait
+	CPUBase     uint64 // CPU time of the slot's former owners, nanoseconds
 
-	_ [2*line - 19*8]byte
+	_ [2*line - 22*8]byte
 }
+
+// CPUNsec returns the CPU time of the loop thread and of those before it in
+// the slot, up to the last wait, in nanoseconds.
+func (w *Worker) CPUNsec() uint64 { return w.CPUBase + w.Wait.CPUNsec }
 
 // ZoneSize returns the bytes that a zone for n workers takes.
 func ZoneSize(n int) int {

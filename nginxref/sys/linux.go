@@ -42,13 +42,6 @@ func (k *Linux) Gettimeofday() (sec int64, msec int) {
 	return t.Unix(), t.Nanosecond() / 1e6
 }
 
-func (k *Linux) ThreadUsage() (sleeps, cpuNsec uint64) {
-	var ru unix.Rusage
-
-	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&ru)), 0)
-	return uint64(ru.Nvcsw), uint64(ru.Utime.Nano() + ru.Stime.Nano())
-}
-
 func (k *Linux) Close(fd int) Errno {
 	_, _, err := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	return err

@@ -72,9 +72,6 @@ type Kernel interface {
 	MonotonicNsec() uint64
 	// Gettimeofday reads the wall clock: seconds and milliseconds.
 	Gettimeofday() (sec int64, msec int)
-	// ThreadUsage returns how often the calling thread has gone to sleep
-	// (voluntary context switches) and its CPU time in nanoseconds.
-	ThreadUsage() (sleeps, cpuNsec uint64)
 
 	Close(fd int) Errno
 	Read(fd int, p []byte) (n int, err Errno)
@@ -87,6 +84,8 @@ type Kernel interface {
 	// EpollWait fills list and returns how many events it holds. It sleeps
 	// for at most msec milliseconds; -1 is for ever, 0 does not sleep.
 	EpollWait(ep int, list []EpollEvent, msec int) (n int, err Errno)
+	// EpollWaitCounted is EpollWait that keeps w on the way.
+	EpollWaitCounted(ep int, list []EpollEvent, msec int, w *Wait) (n int, err Errno)
 	// Eventfd makes a counter that other threads add to by Write,
 	// non-blocking and close-on-exec.
 	Eventfd() (fd int, err Errno)
@@ -144,4 +143,13 @@ type Message struct {
 	N         int  // bytes of data
 	Fd        int  // descriptor received, or -1
 	Truncated bool // MSG_TRUNC or MSG_CTRUNC was set
+}
+
+// Wait is what a thread knows of itself around a call that may sleep. It may
+// lie in shared memory: the thread writes, others may read.
+type Wait struct {
+	Inside       uint64 // 1 during the call, else 0
+	SleepsBefore uint64 // the thread's voluntary context switches so far
+	SleepsAfter  uint64 // the same after the call
+	CPUNsec      uint64 // the thread's CPU time before the call
 }

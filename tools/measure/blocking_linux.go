@@ -7,6 +7,7 @@ import (
 
 	"herd/nginxref/core"
 	"herd/nginxref/event"
+	"herd/nginxref/sys"
 )
 
 // blockingAccept replaces the event loop: the worker sleeps in accept4, where
@@ -23,20 +24,14 @@ func blockingAccept(cycle *event.Cycle) {
 // acceptBlocking waits for one connection and greets it.
 func acceptBlocking(cycle *event.Cycle) {
 	c := cycle.Counters
-	before, cpu := cycle.Kernel.ThreadUsage()
-	c.CPUNsec = cpu
-	c.SleepsBefore = before
 	c.Ready = 1
 
 	var addr unix.RawSockaddrAny
 	length := uint32(unsafe.Sizeof(addr))
-	// The scheduler's blocking path: a raw call that sleeps would keep a
-	// processor from the runtime's other threads.
-	fd, _, err := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(cycle.Listening[0].Fd),
+	fd, err := sys.SyscallCounted(&c.Wait, unix.SYS_ACCEPT4, uintptr(cycle.Listening[0].Fd),
 		uintptr(unsafe.Pointer(&addr)), uintptr(unsafe.Pointer(&length)), unix.SOCK_CLOEXEC, 0, 0)
 
-	after, _ := cycle.Kernel.ThreadUsage()
-	c.Wakeups += after - before
+	c.Wakeups += c.Wait.SleepsAfter - c.Wait.SleepsBefore
 	c.ReturnsEvents++
 	c.CountAccept(err)
 	if err == 0 {

@@ -77,7 +77,7 @@ func (r *Run) fill(before, after []stat.Worker, seconds float64, lat *Latencies)
 		d.Wakeups += a.Wakeups - b.Wakeups
 		d.WakeupsTimeout += a.WakeupsTimeout - b.WakeupsTimeout
 		d.ReturnsEvents += a.ReturnsEvents - b.ReturnsEvents
-		d.CPUNsec += a.CPUNsec - b.CPUNsec
+		d.CPUBase += a.CPUNsec() - b.CPUNsec()
 	}
 	conns := float64(d.Accepted)
 	r.Accepted = int(d.Accepted)
@@ -87,7 +87,7 @@ func (r *Run) fill(before, after []stat.Worker, seconds float64, lat *Latencies)
 	r.PollingWakeupsPerS = ratio(float64(d.WakeupsTimeout), seconds)
 	r.WakeupsPerS = ratio(float64(d.Wakeups), seconds)
 	r.Jain = Jain(r.Shares)
-	r.CPUUsPerConn = ratio(float64(d.CPUNsec)/1e3, conns)
+	r.CPUUsPerConn = ratio(float64(d.CPUNsec())/1e3, conns)
 	r.LatencyUs = Percentiles{
 		P50: lat.ValueAtQuantile(50),
 		P99: lat.ValueAtQuantile(99),

@@ -306,10 +306,11 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 	return run, nil
 }
 
-// asleep reports whether the loop thread of every worker sleeps.
+// asleep reports whether the loop thread of every worker sleeps in its wait.
 func (s *Subject) asleep() bool {
 	for i := range s.workers {
-		if asleep, _ := loopThread(s.workers[i].Pid); !asleep {
+		w := &s.workers[i]
+		if asleep, _ := loopThread(w.Pid); !asleep || atomic.LoadUint64(&w.Wait.Inside) == 0 {
 			return false
 		}
 	}
@@ -329,18 +330,16 @@ func (s *Subject) snapshot() []stat.Worker {
 	return workers
 }
 
-// snapshotOne copies the counters of worker i and reports whether it slept
-// all the while, or is gone.
+// snapshotOne copies the counters of worker i and reports whether it slept in
+// its wait all the while, or is gone.
 func (s *Subject) snapshotOne(i int, w *stat.Worker) bool {
 	*w = s.workers[i]
 	asleep, sleeps := loopThread(w.Pid)
 	if !asleep {
 		return sleeps == 0
 	}
-	if sleeps > w.SleepsBefore {
-		w.Wakeups += sleeps - w.SleepsBefore - 1
-	}
-	return s.workers[i].SleepsBefore == w.SleepsBefore
+	w.Wakeups += sleeps - w.Wait.SleepsBefore - 1
+	return w.Wait.Inside == 1 && w.Wait == s.workers[i].Wait
 }
 
 // loopThread reads from /proc/PID/status, which speaks of the main thread,
