@@ -2,9 +2,11 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -32,9 +34,9 @@ import (
 // 4; its workers are the test binary once more. A worker greets a connection
 // with its process id and worker number on one line, then obeys:
 //
-//	bye   answer "bye" and close
-//	hang  never come back to the loop
-//	crash panic
+//	bye    answer "bye" and close
+//	hang   answer "hanging" and never come back to the loop
+//	crash  panic
 const (
 	masterEnv = "PROCESS_TEST_MASTER"
 	listenFd  = 3
@@ -52,7 +54,9 @@ type conf struct {
 	Log         string // path
 	Pid         string // of the pid file; beside it is .oldbin
 	Orphans     bool   // workers outlive their master
-	Daemonized  bool
+	Daemonized  bool   // as if whoever started the master were gone
+	Single      bool   // no master
+	Core        event.CoreConf
 
 	FailInit    []int  // numbers of workers that cannot start
 	DieOnAccept string // whoever accepts while this file exists removes it and dies
@@ -95,7 +99,8 @@ func configure(cycle *event.Cycle, text []byte) error {
 	if err := json.Unmarshal(text, &conf); err != nil {
 		return err
 	}
-	cycle.Conf.Master = true
+	cycle.Conf = conf.Core
+	cycle.Conf.Master = !conf.Single
 	cycle.Conf.WorkerProcesses = conf.Workers
 	cycle.Conf.Pid = conf.Pid
 	cycle.Conf.Oldpid = conf.Pid + ".oldbin"
@@ -154,6 +159,7 @@ func readCommand(ev *event.Event) {
 	case "bye\n":
 		c.Send([]byte("bye\n"))
 	case "hang\n":
+		c.Send([]byte("hanging\n"))
 		for {
 			time.Sleep(time.Hour)
 		}
@@ -176,12 +182,14 @@ func masterMain(text []byte) {
 	w := must(os.OpenFile(conf.Log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644))
 	log := &core.Log{Level: core.LogDebugAll, File: core.NewOpenFile(conf.Log, w, times, os.Getpid())}
 	unix.SetNonblock(listenFd, true)
-	unix.CloseOnExec(listenFd)
-	unix.CloseOnExec(holdFd)
+	// Also what this test was started with: it would count in the workers.
+	unix.CloseRange(listenFd, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 
 	cycle := newTestCycle(kernel, log, times, text)
 	cycle.Process = event.ProcessMaster
-	cycle.Parent = os.Getppid()
+	if !conf.Daemonized {
+		cycle.Parent = os.Getppid()
+	}
 	for _, module := range cycle.Modules {
 		if module.InitModule != nil && module.InitModule(cycle) != core.OK {
 			os.Exit(1)
@@ -208,14 +216,20 @@ func masterMain(text []byte) {
 	p.ExecNewBinary = func(cycle *event.Cycle) int {
 		os.Rename(conf.Pid, conf.Pid+".oldbin")
 		return p.Execute(cycle, &ExecCtx{
-			Path: "/bin/sleep",
-			Name: "new binary process",
-			Argv: []string{"sleep", "600"},
+			Path:  "/bin/cat",
+			Name:  "new binary process",
+			Argv:  []string{"cat", "/dev/fd/3"},
+			Files: []uintptr{holdFd}, // it ends when the test does
 		})
 	}
 	p.DeletePidfile = func(*event.Cycle) { os.Remove(conf.Pid) }
 	p.InitSignals()
-	p.MasterProcessCycle(cycle)
+	if conf.Single {
+		cycle.Process = event.ProcessSingle
+		p.SingleProcessCycle(cycle)
+	} else {
+		p.MasterProcessCycle(cycle)
+	}
 }
 
 func newTestCycle(kernel sys.Kernel, log *core.Log, times *core.Times, text []byte) *event.Cycle {
@@ -243,6 +257,8 @@ type server struct {
 // start starts a server; all its processes end with the test.
 func start(t *testing.T, c conf) *server {
 	t.Helper()
+	c.Core.RlimitNofile = cmp.Or(c.Core.RlimitNofile, -1)
+	c.Core.RlimitCore = cmp.Or(c.Core.RlimitCore, -1)
 	dir := t.TempDir()
 	c.Log = filepath.Join(dir, "error.log")
 	c.Pid = filepath.Join(dir, "pid")
@@ -264,7 +280,9 @@ func start(t *testing.T, c conf) *server {
 	s.cmd.Env = append(os.Environ(), masterEnv+"="+string(must(json.Marshal(c))),
 		"GORACE=atexit_sleep_ms=0") // the race detector would have each process linger
 	s.cmd.ExtraFiles = []*os.File{lnFile, r}
-	s.cmd.Stderr = os.Stderr
+	stderr := must(os.Create(filepath.Join(dir, "stderr")))
+	defer stderr.Close()
+	s.cmd.Stderr = stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := os.WriteFile(c.Pid, []byte("this master"), 0o644); err != nil {
 		t.Fatal(err)
@@ -277,7 +295,9 @@ func start(t *testing.T, c conf) *server {
 		close(s.done)
 	}()
 	t.Cleanup(s.clear)
-	s.attach()
+	if !c.Single {
+		s.attach()
+	}
 	return s
 }
 
@@ -393,24 +413,30 @@ func (s *server) lines(expr string) []string {
 	text, _ := os.ReadFile(s.conf.Log)
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if re.MatchString(line) {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		if line = strings.TrimSuffix(line, "\n"); re.MatchString(line) {
+			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
+// seen waits until at least n lines of the log match.
+func (s *server) seen(n int, expr string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("%d lines match %q", n, expr), func() bool { return len(s.lines(expr)) >= n })
+}
+
 // logged waits until n lines of the log match, and fails on more.
 func (s *server) logged(n int, expr string) {
 	s.t.Helper()
-	s.until(fmt.Sprintf("%d lines match %q", n, expr), func() bool { return len(s.lines(expr)) >= n })
+	s.seen(n, expr)
 	if got := len(s.lines(expr)); got != n {
 		s.t.Errorf("%d lines of the log match %q, want %d", got, expr, n)
 	}
 }
 
-// by is the start of a log expression: lines of process pid.
-func by(pid int) string { return fmt.Sprintf(` %d#%d: .*`, pid, pid) }
+// by is the start of a log expression: a message of process pid.
+func by(pid int) string { return fmt.Sprintf(` %d#%d: `, pid, pid) }
 
 // quiet fails if anything worse than expected is in the log.
 func (s *server) quiet() {

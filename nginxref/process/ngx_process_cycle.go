@@ -183,14 +183,17 @@ func (p *Process) initCycle(old *event.Cycle) *event.Cycle {
 
 // startWorkerProcesses starts n workers, numbered from 0. Mirrors
 // ngx_start_worker_processes.
+//
+// DIVERGES: nginx passes on the channel of a worker that could not be started,
+// a descriptor that is closed by then.
 func (p *Process) startWorkerProcesses(cycle *event.Cycle, n, kind int) {
 	cycle.Log.Error(core.LogNotice, 0, "start worker processes")
 
 	for i := range n {
 
-		p.SpawnProcess(cycle, p.reexec, i, WorkerProcess, kind)
-
-		p.passOpenChannel(cycle)
+		if p.SpawnProcess(cycle, p.reexec, i, WorkerProcess, kind) != InvalidPid {
+			p.passOpenChannel(cycle)
+		}
 	}
 }
 
