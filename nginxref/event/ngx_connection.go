@@ -125,228 +125,255 @@ func connectionOfQueue(q *queue.Queue) *Connection {
 // every listener and, in the master, removes the file of a Unix socket,
 // unless another generation of the binary still uses it. Mirrors
 // ngx_close_listening_sockets.
+//
+//nginx:src/core/ngx_connection.c ngx_close_listening_sockets
+//nginx:omit 1030-1031, 1044, 1055 epoll is the only event method
 func (cycle *Cycle) CloseListeningSockets() {
-	cycle.AcceptMutexHeld = false
-	cycle.UseAcceptMutex = false
+	cycle.AcceptMutexHeld = false // 1034
+	cycle.UseAcceptMutex = false  // 1035
 
-	for _, ls := range cycle.Listening {
+	for _, ls := range cycle.Listening { // 1037-1038
 
-		c := ls.Connection
+		c := ls.Connection // 1040
 
-		if c != nil {
-			if c.Read.Active {
-				cycle.DelEvent(c.Read, ReadEvent, 0)
+		if c != nil { // 1042
+			if c.Read.Active { // 1043
+				cycle.DelEvent(c.Read, ReadEvent, 0) // 1052
 			}
 
-			cycle.FreeConnection(c)
+			cycle.FreeConnection(c) // 1059
 
-			c.Fd = -1
+			c.Fd = -1 // 1061
 		}
 
-		cycle.Log.Debug(core.LogDebugCore, 0, "close listening %s #%d ", ls.AddrText, ls.Fd)
+		cycle.Log.Debug(core.LogDebugCore, 0, "close listening %s #%d ", ls.AddrText, ls.Fd) // 1064
 
-		if err := cycle.Kernel.Close(ls.Fd); err != 0 {
-			cycle.Log.Error(core.LogEmerg, err, "close() socket %s failed", ls.AddrText)
+		if err := cycle.Kernel.Close(ls.Fd); err != 0 { // 1067
+			cycle.Log.Error(core.LogEmerg, err, "close() socket %s failed", ls.AddrText) // 1068
 		}
 
 		if ls.Sockaddr.Family() == sys.AF_UNIX &&
 			cycle.Process <= ProcessMaster &&
 			cycle.NewBinary == 0 &&
-			(!ls.Inherited || os.Getppid() != cycle.Parent) {
-			name := ls.Sockaddr.Path()
+			(!ls.Inherited || os.Getppid() != cycle.Parent) { // 1074
+			name := ls.Sockaddr.Path() // 1079
 
-			if err := os.Remove(name); err != nil {
-				cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "unlink() %s failed", name)
+			if err := os.Remove(name); err != nil { // 1081
+				cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "unlink() %s failed", name) // 1082
 			}
 		}
 
-		ls.Fd = -1
+		ls.Fd = -1 // 1089
 	}
 
-	cycle.Listening = cycle.Listening[:0]
+	cycle.Listening = cycle.Listening[:0] // 1092
 }
 
 // GetConnection takes a connection off the free list for descriptor s, or
 // returns nil if there is none. Mirrors ngx_get_connection.
+//
+//nginx:src/core/ngx_connection.c ngx_get_connection
+//nginx:omit 1105-1110, 1128-1129 epoll needs no table by descriptor
+//nginx:omit 1150-1151 only other event methods use the index
 func (cycle *Cycle) GetConnection(s int, log *core.Log) *Connection {
-	cycle.drainConnections()
+	cycle.drainConnections() // 1113
 
-	c := cycle.freeConnections
+	c := cycle.freeConnections // 1115
 
-	if c == nil {
-		log.Error(core.LogAlert, 0, "%d worker_connections are not enough", cycle.ConnectionN)
+	if c == nil { // 1117
+		log.Error(core.LogAlert, 0, "%d worker_connections are not enough", cycle.ConnectionN) // 1118
 
-		return nil
+		return nil // 1122
 	}
 
-	cycle.freeConnections = c.next
-	cycle.FreeConnectionN--
+	cycle.freeConnections = c.next // 1125
+	cycle.FreeConnectionN--        // 1126
 
-	rev := c.Read
-	wev := c.Write
+	rev := c.Read  // 1132
+	wev := c.Write // 1133
 
-	*c = Connection{Cycle: cycle, index: c.index}
+	*c = Connection{Cycle: cycle, index: c.index} // 1135
 
-	c.Read = rev
-	c.Write = wev
-	c.Fd = s
-	c.Log = log
+	c.Read = rev  // 1137
+	c.Write = wev // 1138
+	c.Fd = s      // 1139
+	c.Log = log   // 1140
 
-	instance := rev.instance
+	instance := rev.instance // 1142
 
-	*rev = Event{}
-	*wev = Event{}
+	*rev = Event{} // 1144
+	*wev = Event{} // 1145
 
-	rev.instance = !instance
-	wev.instance = !instance
+	rev.instance = !instance // 1147
+	wev.instance = !instance // 1148
 
-	rev.Data = c
-	wev.Data = c
+	rev.Data = c // 1153
+	wev.Data = c // 1154
 
-	wev.Write = true
+	wev.Write = true // 1156
 
-	return c
+	return c // 1158
 }
 
 // FreeConnection puts c at the head of the free list. Mirrors
 // ngx_free_connection.
+//
+//nginx:src/core/ngx_connection.c ngx_free_connection
+//nginx:omit 1169-1170 epoll needs no table by descriptor
 func (cycle *Cycle) FreeConnection(c *Connection) {
-	c.next = cycle.freeConnections
-	cycle.freeConnections = c
-	cycle.FreeConnectionN++
+	c.next = cycle.freeConnections // 1165
+	cycle.freeConnections = c      // 1166
+	cycle.FreeConnectionN++        // 1167
 }
 
 // CloseConnection takes c out of every queue and tree, frees it and closes
 // its descriptor. Mirrors ngx_close_connection.
+//
+//nginx:src/core/ngx_connection.c ngx_close_connection
+//nginx:omit 1195, 1230-1231 datagrams share a descriptor, streams do not
+//nginx:omit 1196, 1200-1205 epoll is the only event method
+//nginx:omit 1236 the call returns the errno
 func (cycle *Cycle) CloseConnection(c *Connection) {
-	if c.Fd == -1 {
-		c.Log.Error(core.LogAlert, 0, "connection already closed")
-		return
+	if c.Fd == -1 { // 1182
+		c.Log.Error(core.LogAlert, 0, "connection already closed") // 1183
+		return                                                     // 1184
 	}
 
-	if c.Read.TimerSet {
-		cycle.DelTimer(c.Read)
+	if c.Read.TimerSet { // 1187
+		cycle.DelTimer(c.Read) // 1188
 	}
 
-	if c.Write.TimerSet {
-		cycle.DelTimer(c.Write)
+	if c.Write.TimerSet { // 1191
+		cycle.DelTimer(c.Write) // 1192
 	}
 
-	cycle.DelConn(c, CloseEvent)
+	cycle.DelConn(c, CloseEvent) // 1197
 
-	if c.Read.Posted {
-		DeletePostedEvent(c.Read)
+	if c.Read.Posted { // 1210
+		DeletePostedEvent(c.Read) // 1211
 	}
 
-	if c.Write.Posted {
-		DeletePostedEvent(c.Write)
+	if c.Write.Posted { // 1214
+		DeletePostedEvent(c.Write) // 1215
 	}
 
-	c.Read.Closed = true
-	c.Write.Closed = true
+	c.Read.Closed = true  // 1218
+	c.Write.Closed = true // 1219
 
-	cycle.ReusableConnection(c, false)
+	cycle.ReusableConnection(c, false) // 1221
 
-	logError := c.LogError
+	logError := c.LogError // 1223
 
-	cycle.FreeConnection(c)
+	cycle.FreeConnection(c) // 1225
 
-	fd := c.Fd
-	c.Fd = -1
+	fd := c.Fd // 1227
+	c.Fd = -1  // 1228
 
-	if err := cycle.Kernel.Close(fd); err != 0 {
+	if err := cycle.Kernel.Close(fd); err != 0 { // 1234
 
-		level := uint(core.LogCrit)
+		var level uint
 
-		if err == sys.ECONNRESET || err == sys.ENOTCONN {
+		if err == sys.ECONNRESET || err == sys.ENOTCONN { // 1238
 
-			switch logError {
+			switch logError { // 1240
 
-			case ErrorInfo:
-				level = core.LogInfo
+			case ErrorInfo: // 1242
+				level = core.LogInfo // 1243
 
-			case ErrorErr:
-				level = core.LogErr
+			case ErrorErr: // 1246
+				level = core.LogErr // 1247
+
+			default: // 1250
+				level = core.LogCrit // 1251
 			}
+
+		} else {
+			level = core.LogCrit // 1255
 		}
 
-		c.Log.Error(level, err, "close() socket %d failed", fd)
+		c.Log.Error(level, err, "close() socket %d failed", fd) // 1258
 	}
 }
 
 // ReusableConnection says whether c may be closed when connections run out.
 // Mirrors ngx_reusable_connection.
+//
+//nginx:src/core/ngx_connection.c ngx_reusable_connection
 func (cycle *Cycle) ReusableConnection(c *Connection, reusable bool) {
-	c.Log.Debug(core.LogDebugCore, 0, "reusable connection: %d", reusable)
+	c.Log.Debug(core.LogDebugCore, 0, "reusable connection: %d", reusable) // 1266
 
-	if c.Reusable {
-		c.queue.Remove()
-		cycle.ReusableConnectionsN--
+	if c.Reusable { // 1269
+		c.queue.Remove()             // 1270
+		cycle.ReusableConnectionsN-- // 1271
 
-		cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Waiting.Word, -1)
+		cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Waiting.Word, -1) // 1274
 	}
 
-	c.Reusable = reusable
+	c.Reusable = reusable // 1278
 
-	if reusable {
-		cycle.reusableConnectionsQueue.InsertHead(&c.queue)
-		cycle.ReusableConnectionsN++
+	if reusable { // 1280
+		cycle.reusableConnectionsQueue.InsertHead(&c.queue) // 1283
+		cycle.ReusableConnectionsN++                        // 1285
 
-		cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Waiting.Word, 1)
+		cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Waiting.Word, 1) // 1288
 	}
 }
 
 // drainConnections closes some of the longest unused reusable connections
 // when less than a sixteenth of the table is free. Mirrors
 // ngx_drain_connections.
+//
+//nginx:src/core/ngx_connection.c ngx_drain_connections
 func (cycle *Cycle) drainConnections() {
-	if cycle.FreeConnectionN > cycle.ConnectionN/16 || cycle.ReusableConnectionsN == 0 {
-		return
+	if cycle.FreeConnectionN > cycle.ConnectionN/16 || cycle.ReusableConnectionsN == 0 { // 1301
+		return // 1304
 	}
 
-	if cycle.connectionsReuseTime != cycle.Time.Sec {
-		cycle.connectionsReuseTime = cycle.Time.Sec
+	if cycle.connectionsReuseTime != cycle.Time.Sec { // 1307
+		cycle.connectionsReuseTime = cycle.Time.Sec // 1308
 
 		cycle.Log.Error(core.LogWarn, 0, "%d worker_connections are not enough, "+
-			"reusing connections", cycle.ConnectionN)
+			"reusing connections", cycle.ConnectionN) // 1310
 	}
 
-	var c *Connection
-	n := max(min(32, cycle.ReusableConnectionsN/8), 1)
+	var c *Connection                                  // 1316
+	n := max(min(32, cycle.ReusableConnectionsN/8), 1) // 1317
 
-	for range n {
-		if cycle.reusableConnectionsQueue.Empty() {
-			break
+	for range n { // 1319
+		if cycle.reusableConnectionsQueue.Empty() { // 1320
+			break // 1321
 		}
 
-		q := cycle.reusableConnectionsQueue.Last()
-		c = connectionOfQueue(q)
+		q := cycle.reusableConnectionsQueue.Last() // 1324
+		c = connectionOfQueue(q)                   // 1325
 
-		c.Log.Debug(core.LogDebugCore, 0, "reusing connection")
+		c.Log.Debug(core.LogDebugCore, 0, "reusing connection") // 1327
 
-		c.Close = true
-		c.Read.Handler(c.Read)
+		c.Close = true         // 1330
+		c.Read.Handler(c.Read) // 1331
 	}
 
-	if cycle.FreeConnectionN == 0 && c != nil && c.Reusable {
+	if cycle.FreeConnectionN == 0 && c != nil && c.Reusable { // 1334
 
 		// The first call may only have moved it to a lingering close.
-		c.Log.Debug(core.LogDebugCore, 0, "reusing connection again")
+		c.Log.Debug(core.LogDebugCore, 0, "reusing connection again") // 1342
 
-		c.Close = true
-		c.Read.Handler(c.Read)
+		c.Close = true         // 1345
+		c.Read.Handler(c.Read) // 1346
 	}
 }
 
 // CloseIdleConnections has the handler of every idle connection close it.
 // Mirrors ngx_close_idle_connections.
+//
+//nginx:src/core/ngx_connection.c ngx_close_idle_connections
 func (cycle *Cycle) CloseIdleConnections() {
-	c := cycle.Connections
+	c := cycle.Connections // 1357
 
-	for i := range c {
-		if c[i].Fd != -1 && c[i].Idle {
-			c[i].Close = true
-			c[i].Read.Handler(c[i].Read)
+	for i := range c { // 1359
+		if c[i].Fd != -1 && c[i].Idle { // 1363
+			c[i].Close = true            // 1364
+			c[i].Read.Handler(c[i].Read) // 1365
 		}
 	}
 }
@@ -358,48 +385,63 @@ const (
 )
 
 // SetTCPNodelay has small writes sent at once. Mirrors ngx_tcp_nodelay.
+//
+//nginx:src/core/ngx_connection.c ngx_tcp_nodelay
+//nginx:omit 1454 a constant
 func (cycle *Cycle) SetTCPNodelay(c *Connection) core.Status {
-	if c.TCPNodelay != TCPNodelayUnset {
-		return core.OK
+	if c.TCPNodelay != TCPNodelayUnset { // 1448
+		return core.OK // 1449
 	}
 
-	c.Log.Debug(core.LogDebugCore, 0, "tcp_nodelay")
+	c.Log.Debug(core.LogDebugCore, 0, "tcp_nodelay") // 1452
 
-	if err := cycle.Kernel.SetsockoptInt(c.Fd, ipprotoTCP, tcpNodelay, 1); err != 0 {
-		cycle.ConnectionError(c, err, "setsockopt(TCP_NODELAY) failed")
-		return core.Error
+	if err := cycle.Kernel.SetsockoptInt(c.Fd, ipprotoTCP, tcpNodelay, 1); err != 0 { // 1456
+		cycle.ConnectionError(c, err, "setsockopt(TCP_NODELAY) failed") // 1475
+		return core.Error                                               // 1477
 	}
 
-	c.TCPNodelay = TCPNodelaySet
+	c.TCPNodelay = TCPNodelaySet // 1480
 
-	return core.OK
+	return core.OK // 1482
 }
 
 // ConnectionError logs err on c, less severely if it is of the peer's making,
 // and returns Error, or OK for an error that was to be ignored. Mirrors
 // ngx_connection_error.
+//
+//nginx:src/core/ngx_connection.c ngx_connection_error
 func (cycle *Cycle) ConnectionError(c *Connection, err sys.Errno, text string) core.Status {
-	if err == sys.ECONNRESET && c.LogError == ErrorIgnoreEconnreset {
-		return core.OK
+	if err == sys.ECONNRESET && c.LogError == ErrorIgnoreEconnreset { // 1493
+		return core.OK // 1499
 	}
 
-	level := uint(core.LogAlert)
+	var level uint
 
-	switch err {
-	case 0, sys.ECONNRESET, sys.EPIPE, sys.ENOTCONN, sys.ETIMEDOUT, sys.ECONNREFUSED,
-		sys.ENETDOWN, sys.ENETUNREACH, sys.EHOSTDOWN, sys.EHOSTUNREACH:
+	if err == 0 ||
+		err == sys.ECONNRESET ||
+		err == sys.EPIPE ||
+		err == sys.ENOTCONN ||
+		err == sys.ETIMEDOUT ||
+		err == sys.ECONNREFUSED ||
+		err == sys.ENETDOWN ||
+		err == sys.ENETUNREACH ||
+		err == sys.EHOSTDOWN ||
+		err == sys.EHOSTUNREACH { // 1508
 
-		switch c.LogError {
+		switch c.LogError { // 1523
 
-		case ErrorIgnoreEconnreset, ErrorInfo:
-			level = core.LogInfo
+		case ErrorIgnoreEconnreset, ErrorInfo: // 1525
+			level = core.LogInfo // 1528
 
-		default:
-			level = core.LogErr
+		default: // 1531
+			level = core.LogErr // 1532
 		}
+
+	} else {
+		level = core.LogAlert // 1536
 	}
 
-	c.Log.Error(level, err, text)
+	c.Log.Error(level, err, text) // 1539
 
-	return core.Error
+	return core.Error // 1541
 }

@@ -121,15 +121,15 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 		k.report(fn, s.Line, "out of order: it stands for C line %d, but line %d above stands for C line %d",
 			k.line(links[0]), k.lastAt.Line, k.line(k.last))
 	}
-	if end := links[len(links)-1]; end >= k.last {
+	if end := k.end(fn, s); end >= k.last {
 		k.last, k.lastAt = end, s
 	}
 	var cs []*csrc.Stmt
 	for _, i := range links {
 		cs = append(cs, &k.c.Stmts[i])
-		k.stood[i] = k.stood[i] || k.kindFits(s, links, frames)
+		k.stood[i] = k.stood[i] || k.kindFits(s, links, chain(fn, s))
 	}
-	if !k.kindFits(s, links, frames) && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
+	if !k.kindFits(s, links, chain(fn, s)) && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
 		k.report(fn, s.Line, "a %s cannot stand for the %s of C line %d", s.Kind, cs[0].Kind, cs[0].Line)
 		return
 	}
@@ -137,6 +137,22 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 		k.report(fn, s.Line, "C line %d: %s", cs[0].Line, text)
 	}
 	k.nesting(fn, s, frames)
+}
+
+// end returns the last C statement that comes before the body of s, if it has
+// one: for i > 0 can stand for do and, after the body, its while.
+func (k *checker) end(fn *gutter.Func, s *gutter.Stmt) int {
+	links := k.links[s]
+	if !fn.HasBody(s) {
+		return links[len(links)-1]
+	}
+	end := links[0]
+	for _, i := range links[1:] {
+		if !hasBody(k.c, end) {
+			end = i
+		}
+	}
+	return end
 }
 
 // fresh reports a pin that is not in the tree as the map has it.
@@ -250,10 +266,7 @@ func (k *checker) bodyOf(p int) *gutter.Stmt {
 	for _, fn := range k.gos {
 		for i := range fn.Stmts {
 			s := &fn.Stmts[i]
-			if !slices.Contains(k.links[s], p) || s.Diverges != "" {
-				continue
-			}
-			if i+1 < len(fn.Stmts) && fn.Stmts[i+1].Parent == i {
+			if slices.Contains(k.links[s], p) && s.Diverges == "" && fn.HasBody(s) {
 				return s
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,11 @@ type Stmt struct {
 	Ranges    []Range  // the C lines in its gutter
 	Diverges  string   // why it is not as in C, or ""
 	Jumps     bool     // an if whose body ends with a jump
+}
+
+// HasBody reports whether statements of fn are in the body of s.
+func (fn *Func) HasBody(s *Stmt) bool {
+	return slices.ContainsFunc(fn.Stmts, func(t Stmt) bool { return t.Parent >= 0 && &fn.Stmts[t.Parent] == s })
 }
 
 // Findings is a list of defects, each with its file and line.
@@ -408,11 +414,18 @@ func jumps(list []ast.Stmt) bool {
 	return false
 }
 
-// decl adds the variables of a declaration that are given a value.
+// decl adds the variables of a declaration that are given a value, be it the
+// zero that a line of C stands for.
 func (w *walker) decl(s *ast.DeclStmt, parent int, els bool) {
 	for _, spec := range s.Decl.(*ast.GenDecl).Specs {
-		if v, ok := spec.(*ast.ValueSpec); ok && len(v.Values) > 0 {
+		if v, ok := spec.(*ast.ValueSpec); ok && (len(v.Values) > 0 || w.p.numbered(v)) {
 			w.simple(Simple, v, parent, els)
 		}
 	}
+}
+
+// numbered reports whether a number is at the end of n's line.
+func (p *goFile) numbered(n ast.Node) bool {
+	c := p.trailing[p.line(n.End())]
+	return c != nil && numbers.MatchString(strings.TrimPrefix(c.Text, "// "))
 }
