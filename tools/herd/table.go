@@ -34,9 +34,9 @@ func regimeText(r *measure.Run) string {
 	case r.Rate == 0:
 		return fmt.Sprintf("burst: %d connections, %d at a time", r.Conns, burstClients)
 	case r.Rate <= 2:
-		return fmt.Sprintf("%g connections/s, %d of them: nearly idle", r.Rate, r.Conns)
+		return fmt.Sprintf("%g connections a second, %d of them: nearly idle", r.Rate, r.Conns)
 	}
-	return fmt.Sprintf("%g connections/s, %d of them: paced", r.Rate, r.Conns)
+	return fmt.Sprintf("%g connections a second, %d of them: paced", r.Rate, r.Conns)
 }
 
 // figure prints x with the given decimals, or without when it is large.
@@ -82,16 +82,23 @@ func find(runs []measure.Run, rate float64) findings {
 // writeFindings says in words what the numbers say about the accept mutex: as
 // much of it as was measured.
 func writeFindings(w io.Writer, runs []measure.Run, delay time.Duration) {
-	fmt.Fprintln(w)
+	compared := false
 	for _, rate := range ratesOf(runs) {
 		f := find(runs, rate)
 		if rate == 0 || f.none == nil || f.mutex == nil {
 			continue
 		}
+		if !compared {
+			fmt.Fprintln(w)
+		}
+		compared = true
 		if f.lockOnly != nil && rate > 1/delay.Seconds() {
 			writeHalves(w, f)
 		}
-		writeTrade(w, f, delay)
+		writeTrade(w, f)
+	}
+	if compared {
+		writeCrossover(w, delay)
 	}
 }
 
@@ -108,25 +115,31 @@ func ratesOf(runs []measure.Run) []float64 {
 
 // writeHalves tells which half of the mutex did what.
 func writeHalves(w io.Writer, f findings) {
-	fmt.Fprintf(w, `At %g connections/s:
-- The lock removes the erroneous accepts: %.2f EAGAIN per connection with no fix,
-  %.2f with the lock alone. It leaves the wakeups: %.2f and %.2f per connection,
-  and its losers see the event again and again, %s returns per connection.
+	fmt.Fprintf(w, `At %g connections a second:
+- The lock removes the erroneous accepts: %.2f EAGAIN per connection without a
+  fix, %.2f with the lock alone. It leaves the wakeups: %.2f per connection, then
+  %.2f; and its losers see the event again and again, %s returns per connection.
 - The registration that moves with the lock changes the wakeups: %.2f per
-  connection with the whole accept mutex.
+  connection with the whole accept mutex. The others now poll.
 `, f.rate, f.none.EagainPerConn, f.lockOnly.EagainPerConn,
 		f.none.WakeupsPerConn, f.lockOnly.WakeupsPerConn, figure(f.lockOnly.ReturnsPerConn, 1),
 		f.mutex.WakeupsPerConn)
 }
 
 // writeTrade tells what the mutex saves or costs in wakeups at this rate.
-func writeTrade(w io.Writer, f findings, delay time.Duration) {
+func writeTrade(w io.Writer, f findings) {
 	verb := "fewer"
 	if f.mutex.WakeupsPerS > f.none.WakeupsPerS {
 		verb = "more"
 	}
-	fmt.Fprintf(w, `- At %g connections/s the accept mutex wakes %s processes than the herd: %.1f per
-  second, %.1f of them polling, against %.1f. Polling is (N-1)/delay whether or
-  not anyone connects, so the two cross at r* = 1/delay = %g connections/s.
-`, f.rate, verb, f.mutex.WakeupsPerS, f.mutex.PollingWakeupsPerS, f.none.WakeupsPerS, 1/delay.Seconds())
+	fmt.Fprintf(w, `- At %g/s the accept mutex wakes %s processes than the herd: %.1f a second, %.1f of
+  them by polling, against %.1f.
+`, f.rate, verb, f.mutex.WakeupsPerS, f.mutex.PollingWakeupsPerS, f.none.WakeupsPerS)
+}
+
+// writeCrossover tells where the two are equal.
+func writeCrossover(w io.Writer, delay time.Duration) {
+	fmt.Fprintf(w, `- Polling is (N-1)/delay a second whether or not anyone connects; the herd is N
+  for each connection. They cross at r* = 1/delay = %g connections a second.
+`, 1/delay.Seconds())
 }
