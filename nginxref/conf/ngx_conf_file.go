@@ -79,8 +79,8 @@ var ErrLogged = errors.New("error in configuration")
 // The errors that several setters share.
 var (
 	ErrDuplicate     = errors.New("is duplicate")
-	errInvalidNumber = errors.New("invalid number")
-	errInvalidValue  = errors.New("invalid value")
+	ErrInvalidNumber = errors.New("invalid number")
+	ErrInvalidValue  = errors.New("invalid value")
 )
 
 // Conf is the state of the parser (ngx_conf_t).
@@ -343,7 +343,12 @@ func (cf *Conf) LogError(level uint, errno sys.Errno, format string, args ...any
 		return
 	}
 
-	cf.Log.Error(level, 0, "%s in %s:%d", errstr, cf.file.name, cf.file.line)
+	cf.Log.Error(level, 0, "%s in %s", errstr, cf.Place())
+}
+
+// Place returns where the parser is, "FILE:LINE".
+func (cf *Conf) Place() string {
+	return fmt.Sprintf("%s:%d", cf.file.name, cf.file.line)
 }
 
 // Errorf logs a message of level emerg and returns ErrLogged.

@@ -76,17 +76,17 @@ func numberSlot[C any](field func(*C) *int, parse func(string) int, invalid erro
 
 // NumSlot sets a field to a number of digits. Mirrors ngx_conf_set_num_slot.
 func NumSlot[C any](field func(*C) *int) Setter {
-	return numberSlot(field, Atoi, errInvalidNumber)
+	return numberSlot(field, Atoi, ErrInvalidNumber)
 }
 
 // SecSlot sets a field to a time in seconds. Mirrors ngx_conf_set_sec_slot.
 func SecSlot[C any](field func(*C) *int) Setter {
-	return numberSlot(field, func(s string) int { return ParseTime(s, true) }, errInvalidValue)
+	return numberSlot(field, func(s string) int { return ParseTime(s, true) }, ErrInvalidValue)
 }
 
 // SizeSlot sets a field to a size in bytes. Mirrors ngx_conf_set_size_slot.
 func SizeSlot[C any](field func(*C) *int) Setter {
-	return numberSlot(field, ParseSize, errInvalidValue)
+	return numberSlot(field, ParseSize, ErrInvalidValue)
 }
 
 // MsecSlot sets a field to a time in milliseconds. Mirrors
@@ -101,7 +101,7 @@ func MsecSlot[C any](field func(*C) *core.Msec) Setter {
 
 		*msp = core.Msec(ParseTime(cf.Args[1], false))
 		if *msp == UnsetMsec {
-			return errInvalidValue
+			return ErrInvalidValue
 		}
 
 		return nil
