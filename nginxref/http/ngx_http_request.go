@@ -305,16 +305,20 @@ func logError(log *core.Log, b []byte) []byte {
 
 	b = append(b, ", server: "...)
 	b = append(b, r.srvConf.name()...)
-	b = appendQuoted(b, "request", r.lineForLog())
-	b = appendQuoted(b, "host", r.headersIn.known[headerHost].Value)
-	return appendQuoted(b, "referrer", r.headersIn.known[headerReferer].Value)
+	if line := r.lineForLog(); len(line) != 0 {
+		b = appendQuoted(b, "request", line)
+	}
+	if h := r.headersIn.known[headerHost]; h.Key != nil {
+		b = appendQuoted(b, "host", h.Value)
+	}
+	if h := r.headersIn.known[headerReferer]; h.Key != nil {
+		b = appendQuoted(b, "referrer", h.Value)
+	}
+	return b
 }
 
-// appendQuoted appends what is known by name, unless it is empty.
+// appendQuoted appends a value and what it is.
 func appendQuoted(b []byte, name string, value []byte) []byte {
-	if len(value) == 0 {
-		return b
-	}
 	b = append(b, ", "...)
 	b = append(b, name...)
 	b = append(b, ": \""...)

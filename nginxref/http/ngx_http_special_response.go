@@ -51,15 +51,15 @@ var errorPages = func() map[core.Status][]byte {
 	return pages
 }()
 
-// errorPage lays out one of them.
+// errorPage lays out one of them. The statuses of nginx's own are 400 to the
+// client and say what is the matter below.
 func errorPage(status core.Status, title string) []byte {
-	heading, detail, br := title, "", ""
+	heading, detail := title, ""
 	if httpHeaderTooLarge <= status && status <= httpToHTTPS {
 		heading = errorTitles[httpBadRequest]
 		detail = "<center>" + title[len("400 "):] + "</center>\r\n"
-		br = "\r\n"
 	}
-	return []byte("<html>\r\n<head><title>" + title + "</title></head>" + br + "\r\n" +
+	return []byte("<html>\r\n<head><title>" + title + "</title></head>\r\n" +
 		"<body>\r\n<center><h1>" + heading + "</h1></center>\r\n" + detail)
 }
 
