@@ -61,7 +61,7 @@ const NotifyData = uint64(notifyIndex) << 1
 //nginx:omit 327 the configuration is in fields
 //nginx:omit 349 no test for EPOLLRDHUP
 //nginx:omit 353-355, 360-361 it is made once and does not fail
-//nginx:omit 367-372 epoll is the only event method
+//nginx:omit 367-377 epoll is the only event method
 func (cycle *Cycle) epollInit() core.Status {
 	m := &cycle.epoll // DIVERGES: statics in nginx
 

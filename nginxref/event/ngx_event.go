@@ -336,7 +336,7 @@ func (cycle *Cycle) AttachZone(fd, lockFd, slot int) core.Status {
 //nginx:src/event/ngx_event.c ngx_event_process_init
 //nginx:omit 625-626 the configuration is in fields
 //nginx:omit 658-667, 674 epoll is the only event method
-//nginx:omit 679-699 TODO the signal of timer_resolution
+//nginx:omit 679-700 no timer signal
 //nginx:omit 704-718 epoll needs no table by descriptor
 //nginx:omit 735-736, 743-744, 755-756 make does not fail
 //nginx:omit 798 stream sockets only

@@ -13,7 +13,7 @@ import (
 // accept4 is always there.
 //
 //nginx:src/event/ngx_event_accept.c ngx_event_accept
-//nginx:omit 34, 62, 65, 93-96, 185-203 accept4 is always there
+//nginx:omit 34, 62, 65, 93-96, 185-201 accept4 is always there
 //nginx:omit 45 the configuration is in a field
 //nginx:omit 47, 103-104, 237-238, 315-316 kqueue, IOCP
 //nginx:omit 59, 165-166, 216, 218-219 addresses have a fixed size; the local one is in ls
@@ -180,7 +180,7 @@ func initAccepted(ev *Event, c *Connection, ls *Listening) {
 	}
 
 	if log.On(core.LogDebugEvent) { // 291
-		addr := c.Sockaddr.AppendText(cycle.addrBuf[:0], true) // 292-293
+		addr := c.Sockaddr.AppendText(cycle.addrBuf[:0], true) // 292-294
 
 		log.Debug(core.LogDebugEvent, 0, "*%d accept: %s fd:%d", c.Number, addr, c.Fd) // 296
 	}

@@ -66,7 +66,7 @@ var _ Mutex = (*Atomic)(nil)
 // nginx's workers inherit the initialised one by fork.
 //
 //nginx:src/core/ngx_shmtx.c ngx_shmtx_create
-//nginx:omit 33-34 a futex word needs no sem_init
+//nginx:omit 33-35 a futex word needs no sem_init
 func (mtx *Atomic) Create(addr *Shared) core.Status {
 	mtx.lock = &addr.Lock // 21
 
@@ -87,7 +87,7 @@ func (mtx *Atomic) Create(addr *Shared) core.Status {
 //
 //nginx:src/core/ngx_shmtx.c ngx_shmtx_destroy
 func (mtx *Atomic) Destroy() {
-	mtx.sem = nil // 51-53 DIVERGES: no sem_destroy, a futex word owns nothing
+	mtx.sem = nil // 51-54 DIVERGES: no sem_destroy, a futex word owns nothing
 }
 
 // Trylock takes the lock if it is free and reports whether it did. The plain

@@ -11,15 +11,25 @@ import (
 // coverage counts the statements of a C function.
 type coverage struct{ mapped, diverging, omitted, total int }
 
+func (n *coverage) add(m coverage) {
+	n.mapped += m.mapped
+	n.diverging += m.diverging
+	n.omitted += m.omitted
+	n.total += m.total
+}
+
+func (n coverage) String() string {
+	return fmt.Sprintf("%4d mapped (%d diverge)  %3d omitted  %4d in all", n.mapped, n.diverging, n.omitted, n.total)
+}
+
 // check proves that mi's Go functions stand for its C function, statement by
 // statement, and returns what is wrong with the proof.
-func check(mi *mirror, pinned, release string) (coverage, []finding) {
-	first := mi.gos[0]
+func check(mi *mirror, pinned, release string) (coverage, []gutter.Finding) {
+	k := &checker{mirror: mi, pinnedRelease: pinned, release: release, findings: mi.bad}
 	if mi.c == nil {
-		return coverage{}, []finding{{first.Path, first.Line,
-			fmt.Sprintf("nginx %s has no %s in %s", release, mi.ref.Func, mi.ref.File)}}
+		k.report(mi.gos[0], mi.gos[0].Line, "nginx %s has no %s in %s", release, mi.ref.Func, mi.ref.File)
+		return coverage{}, k.findings
 	}
-	k := &checker{mirror: mi, pinnedRelease: pinned, release: release, findings: slices.Clone(mi.bad)}
 	k.walkAll()
 	for _, fn := range mi.gos {
 		k.siblings(fn)
@@ -32,7 +42,7 @@ func check(mi *mirror, pinned, release string) (coverage, []finding) {
 type checker struct {
 	*mirror
 	pinnedRelease, release string
-	findings               []finding
+	findings               []gutter.Finding
 	walked                 map[*gutter.Func]bool
 	stood                  map[int]bool // C statements that one of the right kind stands for
 	last                   int          // the C statement that the walk has reached
@@ -46,7 +56,7 @@ type frame struct {
 }
 
 func (k *checker) report(fn *gutter.Func, line int, format string, args ...any) {
-	k.findings = append(k.findings, finding{fn.Path, line, fmt.Sprintf(format, args...)})
+	k.findings = append(k.findings, gutter.Finding{Path: fn.Path, Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 func (k *checker) line(i int) int { return k.c.Stmts[i].Line }
@@ -110,8 +120,10 @@ func chain(fn *gutter.Func, s *gutter.Stmt) []frame {
 
 // stmt checks one statement that has a number.
 func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
-	for _, i := range k.pinned[s] {
-		k.fresh(fn, s, i)
+	for _, pin := range k.pinned[s] {
+		if text := k.stale(pin, k.pinnedRelease, k.release); text != "" {
+			k.report(fn, s.End, "%s", text)
+		}
 	}
 	links := k.links[s]
 	if len(links) == 0 || s.Diverges != "" {
@@ -153,18 +165,6 @@ func (k *checker) end(fn *gutter.Func, s *gutter.Stmt) int {
 		}
 	}
 	return end
-}
-
-// fresh reports a pin that is not in the tree as the map has it.
-func (k *checker) fresh(fn *gutter.Func, s *gutter.Stmt, pin int) {
-	was := k.pins[pin].lines.First
-	switch to := k.drift.to[pin]; {
-	case to < 0:
-		k.report(fn, s.End, "C line %d of nginx %s is not in %s", was, k.pinnedRelease, k.release)
-	case k.drift.changed[pin]:
-		k.report(fn, s.End, "C line %d of nginx %s reads differently in %s, line %d",
-			was, k.pinnedRelease, k.release, k.line(to))
-	}
 }
 
 // kindFits reports whether s, in frames, can by its kind stand for one of the
@@ -312,54 +312,43 @@ func (k *checker) words(s *gutter.Stmt) map[string]bool {
 	return words(tokens)
 }
 
-// coverage counts, and reports the C statements that nothing stands for.
+// coverage counts, and reports the C statements that nothing stands for, or
+// not enough.
 func (k *checker) coverage() coverage {
 	mapped := map[int]*gutter.Stmt{}
+	path := map[int]*gutter.Func{}
 	diverging := map[int]bool{}
 	for _, fn := range k.gos {
 		for i := range fn.Stmts {
 			s := &fn.Stmts[i]
 			for _, c := range k.links[s] {
-				mapped[c] = s
-				if s.Diverges != "" {
-					diverging[c] = true
-				}
+				mapped[c], path[c] = s, fn
+				diverging[c] = diverging[c] || s.Diverges != ""
 			}
 		}
 	}
-	n := coverage{mapped: len(mapped), diverging: len(diverging), total: len(k.c.Stmts)}
-	first := k.gos[0]
+	n := coverage{mapped: len(mapped), total: len(k.c.Stmts)}
 	var missing []int
 	for i := range k.c.Stmts {
-		_, omitted := k.omitted[i]
-		s := mapped[i]
+		o, omitted := k.omitted[i]
+		s, fn := mapped[i], path[i]
 		switch {
 		case omitted && s != nil:
-			k.report(first, first.Line, "C line %d is omitted, and line %d stands for it", k.line(i), s.Line)
+			k.findings = append(k.findings, gutter.Finding{Path: o.path, Line: o.Line,
+				Text: fmt.Sprintf("C line %d is not omitted: %s:%d stands for it", k.line(i), fn.Path, s.Line)})
 		case omitted:
 			n.omitted++
 		case s == nil:
 			missing = append(missing, i)
 		case !diverging[i] && !k.stood[i]:
-			k.report(first, s.Line, "this can only be a part of C line %d, which is of the kind: %s", k.line(i), k.c.Stmts[i].Kind)
+			k.report(fn, s.Line, "this can only be a part of C line %d, which is of the kind: %s", k.line(i), k.c.Stmts[i].Kind)
+		}
+		if s != nil && diverging[i] {
+			n.diverging++
 		}
 	}
 	for _, r := range k.ranges(missing) {
-		k.report(first, first.Line, "nothing stands for C line %s: mirror it, or declare //nginx:omit %s REASON", r, r)
+		k.report(k.gos[0], k.gos[0].Line, "nothing stands for C line %s: mirror it, or declare //nginx:omit %s REASON", r, r)
 	}
 	return n
-}
-
-// ranges returns the lines of C statements, those in a row as one range.
-func (mi *mirror) ranges(stmts []int) []gutter.Range {
-	var list []gutter.Range
-	for n, i := range stmts {
-		s := &mi.c.Stmts[i]
-		if n > 0 && stmts[n-1] == i-1 {
-			list[len(list)-1].Last = s.End
-		} else {
-			list = append(list, gutter.Range{First: s.Line, Last: s.Line})
-		}
-	}
-	return list
 }

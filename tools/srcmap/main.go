@@ -23,8 +23,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"herd/tools/srcmap/gutter"
@@ -53,7 +55,6 @@ type command struct {
 	args    []string
 
 	stdout, stderr io.Writer
-	bad            int // findings printed already
 }
 
 // commands holds each command's synopsis and what it runs.
@@ -62,6 +63,9 @@ var commands = map[string]struct {
 	run      func(*command) error
 }{
 	"check": {"check -src DIR", (*command).check},
+	"drift": {"drift -src DIR -to DIR2", (*command).drift},
+	"repin": {"repin -src DIR2", (*command).repin},
+	"table": {"table -src DIR DIR2 ...", (*command).table},
 }
 
 const usage = `usage: srcmap COMMAND [flags]; "srcmap COMMAND -h" lists a command's flags
@@ -107,54 +111,56 @@ func moduleRoot() string {
 	return "."
 }
 
-// load reads the Go code, the map and the source tree at c.src.
-func (c *command) load() ([]*mirror, *pinMap, *tree, error) {
-	if c.src == "" {
-		return nil, nil, nil, errors.New("which nginx source tree? give -src DIR or set NGINX_SRC")
+// load reads the Go code, the map and the source tree at dir.
+func (c *command) load(dir string) (*nginxref, error) {
+	if dir == "" {
+		return nil, errors.New("which nginx source tree? give -src DIR or set NGINX_SRC")
 	}
-	t, err := openTree(c.src)
+	t, err := openTree(dir)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	m, err := readPins(c.mapFile)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	funcs, err := gutter.Load(c.goDir)
-	var bad gutter.Findings
-	if errors.As(err, &bad) {
-		for _, line := range bad {
-			fmt.Fprintln(c.stderr, line)
-		}
-		c.bad += len(bad)
-	} else if err != nil {
-		return nil, nil, nil, err
+	code, err := gutter.Load(c.goDir)
+	if err != nil {
+		return nil, err
 	}
-	mirrors, err := mirrors(funcs, m, t)
-	return mirrors, m, t, err
+	list, err := mirrors(code.Funcs, m, t)
+	return &nginxref{code, m, t, list}, err
+}
+
+// nginxref is the Go code beside the C code of a source tree.
+type nginxref struct {
+	code    *gutter.Code
+	pins    *pinMap
+	tree    *tree
+	mirrors []*mirror
 }
 
 func (c *command) check() error {
-	mirrors, m, t, err := c.load()
+	ref, err := c.load(c.src)
 	if err != nil {
 		return err
 	}
-	var findings []finding
+	findings := ref.code.Findings
 	var sum coverage
-	for _, mi := range mirrors {
-		n, bad := check(mi, m.release, t.release)
+	for _, mi := range ref.mirrors {
+		n, bad := check(mi, ref.pins.release, ref.tree.release)
 		findings = append(findings, bad...)
-		fmt.Fprintf(c.stdout, "%-34s %4d mapped %4d omitted %4d total\n", mi.ref.Func, n.mapped, n.omitted, n.total)
-		sum.mapped += n.mapped
-		sum.omitted += n.omitted
-		sum.total += n.total
+		fmt.Fprintf(c.stdout, "%-32s %s\n", mi.ref.Func, n)
+		sum.add(n)
 	}
-	fmt.Fprintf(c.stdout, "%-34s %4d mapped %4d omitted %4d total\n", "", sum.mapped, sum.omitted, sum.total)
+	fmt.Fprintf(c.stdout, "%-32s %s\n", fmt.Sprintf("%d functions of nginx %s", len(ref.mirrors), ref.tree.release), sum)
+	for _, dir := range slices.Sorted(maps.Keys(ref.code.Unnumbered)) {
+		fmt.Fprintf(c.stdout, "%s: %d functions mirror nginx's, but not line by line\n", dir, ref.code.Unnumbered[dir])
+	}
 	for _, f := range findings {
 		fmt.Fprintln(c.stderr, f)
 	}
-	if len(findings)+c.bad > 0 {
-		fmt.Fprintln(c.stderr, len(findings)+c.bad, "findings")
+	if len(findings) > 0 {
 		return errFindings
 	}
 	return nil

@@ -18,18 +18,15 @@ type mirror struct {
 	drift   drift                  // of the pins against c
 	pinned  map[*gutter.Stmt][]int // the pins that a Go statement names
 	links   map[*gutter.Stmt][]int // the C statements that it stands for, ascending
-	omitted map[int]string         // the reason, by C statement
-	bad     []finding              // numbers that name no statement
+	omitted map[int]omission       // by C statement
+	bad     []gutter.Finding       // numbers that name no statement
 }
 
-// finding is a defect and where to mend it.
-type finding struct {
+// omission is the directive that declares a statement omitted.
+type omission struct {
 	path string
-	line int
-	text string
+	*gutter.Omit
 }
-
-func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.line, f.text) }
 
 // mirrors pairs the Go functions with the C functions of t, in the order of
 // the Go files.
@@ -65,7 +62,7 @@ func (mi *mirror) resolve(t *tree) error {
 	mi.c = c
 	mi.pinned = map[*gutter.Stmt][]int{}
 	mi.links = map[*gutter.Stmt][]int{}
-	mi.omitted = map[int]string{}
+	mi.omitted = map[int]omission{}
 	if c == nil {
 		return nil
 	}
@@ -79,9 +76,10 @@ func (mi *mirror) resolve(t *tree) error {
 			mi.pinned[s] = mi.pinsIn(fn.Path, s.End, s.Ranges, true)
 			mi.links[s] = mi.follow(mi.pinned[s])
 		}
-		for _, o := range fn.Omits {
-			for _, i := range mi.follow(mi.pinsIn(fn.Path, o.Line, o.Ranges, false)) {
-				mi.omitted[i] = o.Reason
+		for i := range fn.Omits {
+			o := &fn.Omits[i]
+			for _, c := range mi.follow(mi.pinsIn(fn.Path, o.Line, o.Ranges, false)) {
+				mi.omitted[c] = omission{fn.Path, o}
 			}
 		}
 	}
@@ -117,7 +115,7 @@ func (mi *mirror) pinsIn(path string, line int, ranges []gutter.Range, exact boo
 			pins = append(pins, i)
 		}
 		if !found {
-			mi.bad = append(mi.bad, finding{path, line, mi.misses(r)})
+			mi.bad = append(mi.bad, gutter.Finding{Path: path, Line: line, Text: mi.misses(r)})
 		}
 	}
 	slices.Sort(pins)
@@ -151,6 +149,33 @@ func (mi *mirror) helpers(fn *gutter.Func, s *gutter.Stmt) []*gutter.Func {
 		if other != fn && filepath.Dir(other.Path) == filepath.Dir(fn.Path) &&
 			slices.Contains(s.Calls, other.Bare()) {
 			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// stale says how a pin of one release is not as it was in the tree at hand,
+// which is another, or "".
+func (mi *mirror) stale(pin int, from, to string) string {
+	was := mi.pins[pin].lines.First
+	switch i := mi.drift.to[pin]; {
+	case i < 0:
+		return fmt.Sprintf("C line %d of nginx %s is not in %s", was, from, to)
+	case mi.drift.changed[pin]:
+		return fmt.Sprintf("C line %d of nginx %s reads differently in %s, line %d", was, from, to, mi.c.Stmts[i].Line)
+	}
+	return ""
+}
+
+// ranges returns the lines of C statements, those in a row as one range.
+func (mi *mirror) ranges(stmts []int) []gutter.Range {
+	var list []gutter.Range
+	for n, i := range stmts {
+		s := &mi.c.Stmts[i]
+		if n > 0 && stmts[n-1] == i-1 {
+			list[len(list)-1].Last = s.End
+		} else {
+			list = append(list, gutter.Range{First: s.Line, Last: s.Line})
 		}
 	}
 	return list

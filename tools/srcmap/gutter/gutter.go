@@ -55,14 +55,21 @@ func Format(ranges []Range) string {
 // numbers matches the lines that a gutter or an omit begins with.
 var numbers = regexp.MustCompile(`^\d+(-\d+)?(, ?\d+(-\d+)?)*`)
 
-// parseRanges returns the line ranges that text begins with, and the rest of
-// text.
-func parseRanges(text string) (ranges []Range, rest string, err error) {
+// Lines is a list of C lines as it stands in a Go file.
+type Lines struct {
+	Ranges   []Range
+	Pos, Len int // where the list is in the file, in bytes
+}
+
+// parseLines returns the lines that text, at byte pos of its file, begins
+// with, and the rest of text.
+func parseLines(text string, pos int) (lines Lines, rest string, err error) {
 	list := numbers.FindString(text)
 	rest = text[len(list):]
 	if list == "" || rest != "" && rest[0] != ' ' {
-		return nil, text, nil
+		return lines, text, nil
 	}
+	lines.Pos, lines.Len = pos, len(list)
 	for _, part := range strings.Split(list, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
 		if !isRange {
@@ -71,11 +78,11 @@ func parseRanges(text string) (ranges []Range, rest string, err error) {
 		a, errA := strconv.Atoi(first)
 		b, errB := strconv.Atoi(last)
 		if errA != nil || errB != nil || a == 0 || a > b {
-			return nil, "", fmt.Errorf("%q is no line or range of lines", part)
+			return lines, "", fmt.Errorf("%q is no line or range of lines", part)
 		}
-		ranges = append(ranges, Range{a, b})
+		lines.Ranges = append(lines.Ranges, Range{a, b})
 	}
-	return ranges, strings.TrimSpace(rest), nil
+	return lines, strings.TrimSpace(rest), nil
 }
 
 // Ref names a C function.
@@ -91,27 +98,27 @@ func (r Ref) String() string {
 
 // Omit declares C lines without a twin.
 type Omit struct {
+	Lines
 	Line   int // of the directive
-	Ranges []Range
 	Reason string
 }
 
 const prefix = "//nginx:"
 
-// directives reads the //nginx: lines of a doc comment into fn.
-func (fn *Func) directive(line int, text string) error {
-	text = strings.TrimPrefix(text, prefix)
-	if rest, ok := strings.CutPrefix(text, "omit "); ok {
-		ranges, reason, err := parseRanges(rest)
-		if err == nil && (ranges == nil || reason == "") {
-			err = fmt.Errorf("an omit is written //nginx:omit LINES REASON")
+// directive reads an //nginx: line of fn's doc comment, at byte pos of the
+// file.
+func (fn *Func) directive(line, pos int, text string) error {
+	if rest, ok := strings.CutPrefix(text, prefix+"omit "); ok {
+		lines, reason, err := parseLines(rest, pos+len(prefix+"omit "))
+		if err == nil && (lines.Ranges == nil || reason == "") {
+			err = fmt.Errorf("an omit is written %somit LINES REASON", prefix)
 		}
-		fn.Omits = append(fn.Omits, Omit{line, ranges, reason})
+		fn.Omits = append(fn.Omits, Omit{lines, line, reason})
 		return err
 	}
-	fields := strings.Fields(text)
+	fields := strings.Fields(strings.TrimPrefix(text, prefix))
 	if len(fields) < 2 || fn.Ref.Func != "" {
-		return fmt.Errorf("one directive is written //nginx:FILE FUNCTION, the others //nginx:omit LINES REASON")
+		return fmt.Errorf("one directive is written %sFILE FUNCTION, the others %somit LINES REASON", prefix, prefix)
 	}
 	fn.Ref = Ref{File: fields[0], Func: fields[1], Settings: fields[2:]}
 	return nil

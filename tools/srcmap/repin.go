@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"os"
+	"slices"
+
+	"herd/tools/srcmap/gutter"
+)
+
+// edit replaces the list of C lines at a place in a Go file.
+type edit struct {
+	lines gutter.Lines
+	text  string
+}
+
+// repin rewrites the numbers in the gutters, and the map, for the release in
+// c.src. Where the C code is not what it was, it says what a person has to
+// look at.
+func (c *command) repin() error {
+	ref, err := c.load(c.src)
+	if err != nil {
+		return err
+	}
+	findings := ref.code.Findings
+	edits := map[string][]edit{}
+	for _, mi := range ref.mirrors {
+		if mi.c == nil {
+			return fmt.Errorf("nginx %s has no %s in %s: take its directive off %s:%d first",
+				ref.tree.release, mi.ref.Func, mi.ref.File, mi.gos[0].Path, mi.gos[0].Line)
+		}
+		findings = append(findings, mi.bad...)
+		findings = append(findings, mi.review(ref.pins.release, ref.tree.release)...)
+		for _, fn := range mi.gos {
+			edits[fn.Path] = append(edits[fn.Path], mi.renumber(fn)...)
+		}
+	}
+	if err := ref.writeMap(c.mapFile); err != nil {
+		return err
+	}
+	for path, list := range edits {
+		if err := rewrite(path, list); err != nil {
+			return err
+		}
+	}
+	for _, f := range findings {
+		fmt.Fprintln(c.stderr, f)
+	}
+	fmt.Fprintf(c.stdout, "the numbers are now those of nginx %s\n", ref.tree.release)
+	if len(findings) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// review lists the statements that are not in the new release as they were.
+func (mi *mirror) review(from, to string) []gutter.Finding {
+	var list []gutter.Finding
+	for _, fn := range mi.gos {
+		for i := range fn.Stmts {
+			s := &fn.Stmts[i]
+			for _, pin := range mi.pinned[s] {
+				if text := mi.stale(pin, from, to); text != "" {
+					list = append(list, gutter.Finding{Path: fn.Path, Line: s.End, Text: text})
+				}
+			}
+		}
+	}
+	first := mi.gos[0]
+	for _, r := range mi.ranges(mi.drift.appeared) {
+		list = append(list, gutter.Finding{Path: first.Path, Line: first.Line,
+			Text: fmt.Sprintf("C line %s of nginx %s is new in %s", r, to, mi.ref.Func)})
+	}
+	return list
+}
+
+// renumber returns the edits that give fn the lines of the tree at hand.
+// Lines that are gone are kept as words, so that check asks about them.
+func (mi *mirror) renumber(fn *gutter.Func) []edit {
+	var list []edit
+	add := func(lines gutter.Lines, stmts []int) {
+		text := gutter.Format(mi.ranges(stmts))
+		if text == "" {
+			text = "was " + gutter.Format(lines.Ranges)
+		}
+		list = append(list, edit{lines, text})
+	}
+	for i := range fn.Stmts {
+		if s := &fn.Stmts[i]; s.Ranges != nil {
+			add(s.Lines, mi.links[s])
+		}
+	}
+	for i := range fn.Omits {
+		o := &fn.Omits[i]
+		add(o.Lines, mi.follow(mi.pinsIn(fn.Path, o.Line, o.Ranges, false)))
+	}
+	return list
+}
+
+// rewrite applies edits to a Go file and formats it.
+func rewrite(path string, edits []edit) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return a.lines.Pos - b.lines.Pos })
+	edits = slices.CompactFunc(edits, func(a, b edit) bool { return a.lines.Pos == b.lines.Pos })
+	var out []byte
+	end := 0
+	for _, e := range edits {
+		out = append(out, src[end:e.lines.Pos]...)
+		out = append(out, e.text...)
+		end = e.lines.Pos + e.lines.Len
+	}
+	out, err = format.Source(append(out, src[end:]...))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.Equal(out, src) {
+		return nil
+	}
+	return os.WriteFile(path, out, 0o644)
+}
+
+// writeMap writes the map for the tree at hand.
+func (ref *nginxref) writeMap(path string) error {
+	m := &pinMap{release: ref.tree.release, funcs: map[string][]pin{}}
+	var order []string
+	for _, mi := range ref.mirrors {
+		order = append(order, mi.ref.String())
+		m.funcs[mi.ref.String()] = pinsOf(mi.c)
+	}
+	slices.Sort(order)
+	return m.write(path, order)
+}
+
+// total counts the C statements of the mirrored functions.
+func (ref *nginxref) total() int {
+	n := 0
+	for _, mi := range ref.mirrors {
+		if mi.c != nil {
+			n += len(mi.c.Stmts)
+		}
+	}
+	return n
+}
