@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -415,10 +416,10 @@ func asRealAccessLine(line string) string {
 	})
 }
 
-// errorLine takes out of a line of the error log what may differ. nginx puts
-// an end to a header's name in the buffer, where a longer message shows it.
+// errorLine takes out of a line of the error log what may differ. nginx ends
+// names and values in the buffer by zeros, which a message may show.
 func errorLine(line string) string {
-	line = strings.ReplaceAll(line, "F\x00 ", "F: ")
+	line = strings.NewReplacer("F\x00 ", "F: ", "f\x00\n", "f\r\n").Replace(line)
 	return strings.ReplaceAll(logPreamble.ReplaceAllString(line, "$1 "), oursIP, realIP)
 }
 
@@ -471,4 +472,49 @@ func TestAnswersAndLogsAsNginxDoes(t *testing.T) {
 		p.same(tt.name, tt.chunks...)
 	}
 	p.sameLogs()
+}
+
+// mutants is how many requests TestMutantsAreAnsweredAsNginxDoes makes up.
+const mutants = 400
+
+// TestMutantsAreAnsweredAsNginxDoes sends requests with something changed,
+// always the same ones, in one or two chunks.
+func TestMutantsAreAnsweredAsNginxDoes(t *testing.T) {
+	p := startPair(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for n := range mutants {
+		b := mutate(rnd, strings.Join(rawRequests[rnd.IntN(len(rawRequests))].chunks, ""))
+		chunks := []string{b + sentinel}
+		if rnd.IntN(4) == 0 && len(b) > 0 {
+			i := rnd.IntN(len(b))
+			chunks = []string{b[:i], b[i:] + sentinel}
+		}
+		p.same(fmt.Sprint("mutant ", n), chunks...)
+	}
+}
+
+// morsels are what mutate puts in.
+var morsels = []string{
+	"\r", "\n", "\r\n", "\r\n\r\n", " ", "\t", "\x00", "\x7f", "\x80", ":", "/", "//", "/./", "/../", "%2e", "%00", "%", "?", "#", ".", "*", "[", "]", "\"",
+	"0", "9", "GET ", "HEAD ", "http://second.example", " HTTP/1.0\r\n", " HTTP/1.1\r\n", "Host: second.example\r\n", "Connection: close\r\n", "Connection: keep-alive\r\n",
+	"Content-Length: 7\r\n", "Transfer-Encoding: chunked\r\n", "Expect: 100-continue\r\n", "3\r\nabc\r\n", "0\r\n\r\n", strings.Repeat("x", 200), strings.Repeat("x", 500),
+}
+
+// mutate changes s in one to four places.
+func mutate(rnd *rand.Rand, s string) string {
+	for range 1 + rnd.IntN(4) {
+		i := rnd.IntN(len(s) + 1)
+		j := min(i+1+rnd.IntN(8), len(s))
+		switch rnd.IntN(5) {
+		case 0:
+			s = s[:i] + s[j:]
+		case 1:
+			s = s[:j] + s[i:]
+		case 2:
+			s = s[:i] + string(byte(rnd.IntN(256))) + s[j:]
+		default:
+			s = s[:i] + morsels[rnd.IntN(len(morsels))] + s[i:]
+		}
+	}
+	return s
 }
