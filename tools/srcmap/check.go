@@ -9,17 +9,17 @@ import (
 )
 
 // coverage counts the statements of a C function.
-type coverage struct{ mapped, diverging, omitted, total int }
+type coverage struct{ Mapped, Diverging, Omitted, Total int }
 
 func (n *coverage) add(m coverage) {
-	n.mapped += m.mapped
-	n.diverging += m.diverging
-	n.omitted += m.omitted
-	n.total += m.total
+	n.Mapped += m.Mapped
+	n.Diverging += m.Diverging
+	n.Omitted += m.Omitted
+	n.Total += m.Total
 }
 
 func (n coverage) String() string {
-	return fmt.Sprintf("%4d mapped (%d diverge)  %3d omitted  %4d in all", n.mapped, n.diverging, n.omitted, n.total)
+	return fmt.Sprintf("%4d mapped (%d diverge)  %3d omitted  %4d in all", n.Mapped, n.Diverging, n.Omitted, n.Total)
 }
 
 // check proves that mi's Go functions stand for its C function, statement by
@@ -327,7 +327,7 @@ func (k *checker) coverage() coverage {
 			}
 		}
 	}
-	n := coverage{mapped: len(mapped), total: len(k.c.Stmts)}
+	n := coverage{Mapped: len(mapped), Total: len(k.c.Stmts)}
 	var missing []int
 	for i := range k.c.Stmts {
 		o, omitted := k.omitted[i]
@@ -337,14 +337,14 @@ func (k *checker) coverage() coverage {
 			k.findings = append(k.findings, gutter.Finding{Path: o.path, Line: o.Line,
 				Text: fmt.Sprintf("C line %d is not omitted: %s:%d stands for it", k.line(i), fn.Path, s.Line)})
 		case omitted:
-			n.omitted++
+			n.Omitted++
 		case s == nil:
 			missing = append(missing, i)
 		case !diverging[i] && !k.stood[i]:
 			k.report(fn, s.Line, "this can only be a part of C line %d, which is of the kind: %s", k.line(i), k.c.Stmts[i].Kind)
 		}
 		if s != nil && diverging[i] {
-			n.diverging++
+			n.Diverging++
 		}
 	}
 	for _, r := range k.ranges(missing) {

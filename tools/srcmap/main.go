@@ -65,6 +65,8 @@ var commands = map[string]struct {
 	"check": {"check -src DIR", (*command).check},
 	"drift": {"drift -src DIR -to DIR2", (*command).drift},
 	"repin": {"repin -src DIR2", (*command).repin},
+	"serve": {"serve -src DIR", (*command).serve},
+	"show":  {"show -src DIR FUNCTION", (*command).show},
 	"table": {"table -src DIR DIR2 ...", (*command).table},
 }
 
@@ -87,6 +89,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet(cmd.synopsis, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.src, "src", os.Getenv("NGINX_SRC"), "the nginx source tree `DIR`; $NGINX_SRC by default")
+	flags.StringVar(&c.addr, "addr", "127.0.0.1:8025", "serve: listen on `ADDRESS`")
 	flags.StringVar(&c.to, "to", "", "drift: the other release's source tree `DIR`")
 	root := moduleRoot()
 	flags.StringVar(&c.goDir, "go", filepath.Join(root, "nginxref"), "the Go code, below `DIR`")
