@@ -24,6 +24,7 @@ import (
 const (
 	exitFailed      = 1 // a measurement could not be made
 	exitUsage       = 2
+	exitCannotShow  = 3   // this machine cannot show it, see the message
 	exitInterrupted = 130 // as a shell reports SIGINT
 )
 
@@ -35,6 +36,8 @@ type options struct {
 	conns   int     // 0: the regime's own number
 	delay   time.Duration
 	listen  string
+	nginx   string // path of the real nginx, if it is a subject
+	compare bool   // measure nginxref too, and print the ratios
 	json    bool
 }
 
@@ -56,6 +59,8 @@ func main() {
 	switch {
 	case ctx.Err() != nil:
 		fail(exitInterrupted, errors.New("interrupted; all workers are stopped"))
+	case errors.Is(err, measure.ErrCannotShow):
+		fail(exitCannotShow, err)
 	case err != nil:
 		fail(exitFailed, err)
 	}
@@ -86,6 +91,8 @@ func report(w io.Writer, opt *options, runs []measure.Run) error {
 		opt.workers, opt.delay.Milliseconds(), machine)
 	writeTable(w, runs)
 	writeFindings(w, runs, opt.delay)
+	writeRatios(w, runs)
+	writeWitness(w, runs)
 	return nil
 }
 
@@ -109,6 +116,8 @@ func parse(args []string) (*options, error) {
 	fs.IntVar(&opt.conns, "conns", 0, "`connections` to make in each run (default: 2 seconds' worth; 2000 in a burst)")
 	fs.DurationVar(&opt.delay, "delay", 500*time.Millisecond, "accept_mutex_delay")
 	fs.StringVar(&opt.listen, "listen", "127.0.0.1:0", "loopback `address` the workers listen on; port 0 takes a free one")
+	subject := fs.String("subject", "nginxref", "the `program` that is measured: nginxref, nginx or nginx=PATH")
+	fs.BoolVar(&opt.compare, "compare", false, "with -subject nginx: measure nginxref too and print the ratios")
 	fs.BoolVar(&opt.json, "json", false, "print one JSON object instead of the table")
 	fs.Usage = func() {
 		var list strings.Builder
@@ -127,11 +136,11 @@ func parse(args []string) (*options, error) {
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; see -h", fs.Arg(0))
 	}
-	return opt, opt.check(fs, *fix)
+	return opt, opt.check(fs, *fix, *subject)
 }
 
 // check validates the flags and resolves the fixes.
-func (opt *options) check(fs *flag.FlagSet, fix string) error {
+func (opt *options) check(fs *flag.FlagSet, fix, subject string) error {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 
@@ -146,7 +155,22 @@ func (opt *options) check(fs *flag.FlagSet, fix string) error {
 		return fmt.Errorf("-delay %v: give whole milliseconds, such as 500ms", opt.delay)
 	}
 
+	switch program, path, _ := strings.Cut(subject, "="); {
+	case subject == "nginx":
+		opt.nginx = "nginx"
+	case program == "nginx" && path != "":
+		opt.nginx = path
+	case subject != "nginxref":
+		return fmt.Errorf("-subject %s: give nginxref, nginx or nginx=PATH", subject)
+	}
+	if opt.compare && opt.nginx == "" {
+		return errors.New("-compare needs -subject nginx")
+	}
+
 	opt.fixes = measure.Fixes
+	if opt.nginx != "" {
+		opt.fixes = measure.NginxFixes()
+	}
 	if fix != "" {
 		opt.fixes = nil
 		for _, name := range strings.Split(fix, ",") {

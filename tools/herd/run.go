@@ -43,46 +43,61 @@ func regimesOf(opt *options) []measure.Load {
 	return list
 }
 
-// measureAll measures each fix under each load, in the order of the regimes.
-func measureAll(ctx context.Context, opt *options, p *progress) ([]measure.Run, error) {
-	defer p.clear()
-	list := regimesOf(opt)
-	byRegime := make([][]measure.Run, len(list))
-	for i, fix := range opt.fixes {
-		err := measureFix(ctx, opt, fix, func(s *measure.Subject) error {
-			for j, r := range list {
-				p.begin(i*len(list)+j+1, len(opt.fixes)*len(list), fix.Name, r)
-				run, err := s.Measure(ctx, r, p.step)
-				if err != nil {
-					return err
-				}
-				byRegime[j] = append(byRegime[j], run)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", fix.Name, err)
-		}
+// subjects returns the programs to measure each fix of: "" is nginxref.
+func (opt *options) subjects() []string {
+	switch {
+	case opt.compare:
+		return []string{"", opt.nginx}
+	case opt.nginx != "":
+		return []string{opt.nginx}
 	}
-	var runs []measure.Run
-	for _, r := range byRegime {
-		runs = append(runs, r...)
-	}
-	return runs, nil
+	return []string{""}
 }
 
-// measureFix runs measurements on a fresh set of processes.
-func measureFix(ctx context.Context, opt *options, fix *measure.Fix, measurements func(*measure.Subject) error) error {
-	s, err := measure.Start(ctx, measure.Conf{
-		Fix:       fix.Name,
-		Workers:   opt.workers,
-		DelayMsec: int(opt.delay.Milliseconds()),
-	}, opt.listen)
+// measureAll measures each fix of each subject under each load. The runs come
+// in the order of the loads.
+func measureAll(ctx context.Context, opt *options, p *progress) ([]measure.Run, error) {
+	defer p.clear()
+	loads := regimesOf(opt)
+	byLoad := make([][]measure.Run, len(loads))
+	p.total = len(opt.fixes) * len(opt.subjects()) * len(loads)
+	for _, fix := range opt.fixes {
+		for _, nginx := range opt.subjects() {
+			conf := measure.Conf{
+				Fix:       fix.Name,
+				Workers:   opt.workers,
+				DelayMsec: int(opt.delay.Milliseconds()),
+				Nginx:     nginx,
+			}
+			runs, err := measureSubject(ctx, conf, opt.listen, loads, p)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", fix.Name, err)
+			}
+			for i, run := range runs {
+				byLoad[i] = append(byLoad[i], run)
+			}
+		}
+	}
+	return slices.Concat(byLoad...), nil
+}
+
+// measureSubject measures a fresh set of processes under each load.
+func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads []measure.Load, p *progress) ([]measure.Run, error) {
+	s, err := measure.Start(ctx, conf, listen)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer s.Stop()
-	return measurements(s)
+	var runs []measure.Run
+	for _, load := range loads {
+		p.begin(conf, load)
+		run, err := s.Measure(ctx, load, p.step)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
 // progress keeps one line on a terminal up to date, or writes a line for each
@@ -90,6 +105,8 @@ func measureFix(ctx context.Context, opt *options, fix *measure.Fix, measurement
 type progress struct {
 	w     io.Writer
 	tty   bool
+	run   int // the current one, of total
+	total int
 	label string
 	conns int
 	last  time.Time
@@ -99,10 +116,11 @@ func newProgress(f *os.File) *progress {
 	return &progress{w: f, tty: term.IsTerminal(int(f.Fd()))}
 }
 
-// begin announces run i of n.
-func (p *progress) begin(i, n int, fix string, load measure.Load) {
+// begin announces the next run.
+func (p *progress) begin(conf measure.Conf, load measure.Load) {
+	p.run++
 	p.conns = load.Conns
-	p.label = fmt.Sprintf("[%d/%d] %s, %s", i, n, fix, rateText(load.Rate))
+	p.label = fmt.Sprintf("[%d/%d] %s %s, %s", p.run, p.total, conf.Subject(), conf.Fix, rateText(load.Rate))
 	if !p.tty {
 		fmt.Fprintf(p.w, "%s, %d connections\n", p.label, load.Conns)
 	}

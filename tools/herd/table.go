@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"herd/tools/measure"
@@ -11,7 +14,7 @@ import (
 const tableHead = `
 %s
                     per connection            wakeups per second      share of          latency ms  server CPU
-fix                 wakeups returns EAGAIN    polling    all predicted  busiest  Jain      p50    p99  us/conn
+%-18s  wakeups returns EAGAIN    polling    all predicted  busiest  Jain      p50    p99  us/conn
 `
 
 // writeTable writes a block of rows for each rate.
@@ -19,14 +22,22 @@ func writeTable(w io.Writer, runs []measure.Run) {
 	for i := range runs {
 		r := &runs[i]
 		if i == 0 || r.Rate != runs[i-1].Rate {
-			fmt.Fprintf(w, tableHead, regimeText(r))
+			fmt.Fprintf(w, tableHead, regimeText(r), "fix")
 		}
 		fmt.Fprintf(w, "%-18s %8.2f %7s %6.2f   %8.1f %6s %9s  %6.0f %%  %4.2f  %7.2f %6.1f %8.1f\n",
-			r.Fix, r.WakeupsPerConn, figure(r.ReturnsPerConn, 2), r.EagainPerConn,
+			label(r), r.WakeupsPerConn, figure(r.ReturnsPerConn, 2), r.EagainPerConn,
 			r.PollingWakeupsPerS, figure(r.WakeupsPerS, 1), predicted(r),
 			100*r.MaxShare(), r.Jain,
 			float64(r.LatencyUs.P50)/1e3, float64(r.LatencyUs.P99)/1e3, r.CPUUsPerConn)
 	}
+}
+
+// label names a row: the fix, of nginxref unless it says otherwise.
+func label(r *measure.Run) string {
+	if r.Subject == "nginxref" {
+		return r.Fix
+	}
+	return "  " + r.Subject
 }
 
 func regimeText(r *measure.Run) string {
@@ -142,4 +153,66 @@ func writeCrossover(w io.Writer, delay time.Duration) {
 	fmt.Fprintf(w, `- Polling is (N-1)/delay a second whether or not anyone connects; the herd is N
   for each connection. They cross at r* = 1/delay = %g connections a second.
 `, 1/delay.Seconds())
+}
+
+// writeRatios compares each run of nginxref with the run of nginx that
+// follows it.
+func writeRatios(w io.Writer, runs []measure.Run) {
+	head := `
+nginxref divided by nginx
+                      wakeups  returns   EAGAIN    polling      all      p50      p99      CPU
+`
+	for i := 1; i < len(runs); i++ {
+		ours, nginx := &runs[i-1], &runs[i]
+		if ours.Subject == nginx.Subject || ours.Fix != nginx.Fix || ours.Rate != nginx.Rate {
+			continue
+		}
+		fmt.Fprint(w, head)
+		head = ""
+		fmt.Fprintf(w, "%-14s %-6s %8s %8s %8s   %8s %8s %8s %8s %8s\n", shortFix(ours.Fix), rateText(ours.Rate),
+			quotient(ours.WakeupsPerConn, nginx.WakeupsPerConn),
+			quotient(ours.ReturnsPerConn, nginx.ReturnsPerConn),
+			quotient(ours.EagainPerConn, nginx.EagainPerConn),
+			quotient(ours.PollingWakeupsPerS, nginx.PollingWakeupsPerS),
+			quotient(ours.WakeupsPerS, nginx.WakeupsPerS),
+			quotient(float64(ours.LatencyUs.P50), float64(nginx.LatencyUs.P50)),
+			quotient(float64(ours.LatencyUs.P99), float64(nginx.LatencyUs.P99)),
+			quotient(ours.CPUUsPerConn, nginx.CPUUsPerConn))
+	}
+}
+
+// shortFix fits the longest name into the table of ratios.
+func shortFix(fix string) string { return strings.Replace(fix, "exclusive-reorder", "excl-reorder", 1) }
+
+// quotient prints a/b; two zeros are equal, and nothing can be divided by one.
+func quotient(a, b float64) string {
+	switch {
+	case a == b:
+		return "1.00"
+	case b == 0:
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+// writeWitness says whether the two accounts of the paced runs agree.
+func writeWitness(w io.Writer, runs []measure.Run) {
+	fmt.Fprintln(w)
+	compared, differ := map[string]int{}, 0
+	for i := range runs {
+		r := &runs[i]
+		if r.Witness != "" {
+			compared[r.Witness]++
+		}
+		for _, d := range r.Disagreements {
+			differ++
+			fmt.Fprintf(w, "The witnesses disagree: %s %s, %s: %s\n", r.Subject, r.Fix, rateText(r.Rate), d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(compared)) {
+		fmt.Fprintf(w, "Held against %s in %d runs; they differ on %d figures by more than 1 %%.\n", name, compared[name], differ)
+	}
+	if err := measure.WitnessMissing(); err != nil {
+		fmt.Fprintf(w, "Only the workers' own counters speak: %v.\n", err)
+	}
 }

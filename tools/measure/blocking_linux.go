@@ -32,7 +32,6 @@ func acceptBlocking(cycle *event.Cycle) {
 		uintptr(unsafe.Pointer(&addr)), uintptr(unsafe.Pointer(&length)), unix.SOCK_CLOEXEC, 0, 0)
 
 	c.Wakeups += c.Wait.SleepsAfter - c.Wait.SleepsBefore
-	c.ReturnsEvents++
 	c.CountAccept(err)
 	if err == 0 {
 		cycle.Kernel.Send(int(fd), greeting)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -18,8 +19,21 @@ type Conf struct {
 	Fix       string
 	Workers   int
 	DelayMsec int            // accept_mutex_delay
+	Nginx     string         // path of the real nginx; empty: nginxref
 	Addr      netip.AddrPort // filled in by Start
 }
+
+// Subject names the program that runs.
+func (c *Conf) Subject() string {
+	if c.Nginx != "" {
+		return "nginx"
+	}
+	return "nginxref"
+}
+
+// ErrCannotShow is the reason why this machine cannot show what was asked
+// for; it is not a failure of the subject.
+var ErrCannotShow = errors.New("this machine cannot show it")
 
 // connectionsPerWorker is the size of a worker's table, nginx's default for
 // worker_connections.

@@ -208,7 +208,7 @@ func TestSharesOfExclusive(t *testing.T) {
 // a connection that is answered proves it.
 func TestKilledHolderIsReplaced(t *testing.T) {
 	s := start(t, Conf{Fix: "accept-mutex", Workers: 4, DelayMsec: 60_000})
-	zone, _, err := stat.ZoneAt(s.zone)
+	zone, _, err := stat.ZoneAt(s.program.(*zone).mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,8 +275,8 @@ func background(addr string) (stop func() int64) {
 // An idle worker is small: hundreds of them fit on a small machine.
 func TestIdleWorkerIsSmall(t *testing.T) {
 	s := start(t, Conf{Fix: "exclusive-reorder", Workers: 2, DelayMsec: 500})
-	for _, w := range s.snapshot() {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.Pid))
+	for _, pid := range s.program.pids() {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			t.Fatal(err)
 		}

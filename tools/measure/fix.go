@@ -22,6 +22,9 @@ type Fix struct {
 	// Blocking makes the listener blocking, for workers without a loop.
 	Blocking bool
 
+	// Nginx says that stock nginx can be configured to it.
+	Nginx bool
+
 	// configure changes cycle from no fix at all: a shared, level-triggered
 	// listener.
 	configure func(cycle *event.Cycle)
@@ -81,6 +84,7 @@ var Fixes = []*Fix{
 	},
 	{
 		Name:      "accept-mutex",
+		Nginx:     true,
 		About:     "nginx's accept_mutex on: the registration moves with the lock",
 		configure: acceptMutex,
 		Wakeups:   mutexWakeups,
@@ -105,6 +109,7 @@ var Fixes = []*Fix{
 	},
 	{
 		Name:  "exclusive-reorder",
+		Nginx: true,
 		About: "EPOLLEXCLUSIVE, registered anew after the 1st and every 16th accept: nginx today",
 		configure: func(cycle *event.Cycle) {
 			cycle.Event.ExclusiveAccept = true
@@ -113,11 +118,22 @@ var Fixes = []*Fix{
 	},
 	{
 		Name:      "reuseport",
+		Nginx:     true,
 		About:     "SO_REUSEPORT: a listener for each worker",
 		Reuseport: true,
 		configure: func(cycle *event.Cycle) {},
 		Wakeups:   oneWakeup,
 	},
+}
+
+// NginxFixes returns the fixes that stock nginx can be configured to.
+func NginxFixes() (list []*Fix) {
+	for _, f := range Fixes {
+		if f.Nginx {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // FixByName returns the fix called name; the error lists those there are.

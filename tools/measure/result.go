@@ -1,12 +1,9 @@
 package measure
 
-import (
-	"herd/nginxref/stat"
-)
-
 // Run is what one fix did under one load. The JSON names are the tool's
 // output format.
 type Run struct {
+	Subject  string  `json:"subject"` // nginxref or nginx
 	Fix      string  `json:"fix"`
 	Workers  int     `json:"workers"`
 	Rate     float64 `json:"rate"` // connections a second; 0: closed-loop burst
@@ -26,6 +23,11 @@ type Run struct {
 
 	LatencyUs    Percentiles `json:"latency_us"`
 	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
+
+	// Witness names the second account that the counts were held against,
+	// and Disagreements says where the two differ by more than 1 %.
+	Witness       string   `json:"witness,omitempty"`
+	Disagreements []string `json:"disagreements,omitempty"`
 }
 
 // Percentiles are latencies in microseconds.
@@ -64,30 +66,23 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// fill computes the run's figures from the workers' counters before and after
+// fill computes the run's figures from the workers' samples before and after
 // a window of the given length in seconds.
-func (r *Run) fill(before, after []stat.Worker, seconds float64, lat *Latencies) {
-	var d stat.Worker
+func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
 	r.Shares = make([]int, len(after))
 	for i := range after {
-		a, b := &after[i], &before[i]
-		r.Shares[i] = int(a.Accepted - b.Accepted)
-		d.Accepted += a.Accepted - b.Accepted
-		d.AcceptAgain += a.AcceptAgain - b.AcceptAgain
-		d.Wakeups += a.Wakeups - b.Wakeups
-		d.WakeupsTimeout += a.WakeupsTimeout - b.WakeupsTimeout
-		d.ReturnsEvents += a.ReturnsEvents - b.ReturnsEvents
-		d.CPUBase += a.CPUNsec() - b.CPUNsec()
+		r.Shares[i] = int(after[i].Accepted - before[i].Accepted)
 	}
+	d := sum(before, after)
 	conns := float64(d.Accepted)
 	r.Accepted = int(d.Accepted)
 	r.WakeupsPerConn = ratio(float64(d.Wakeups-d.WakeupsTimeout), conns)
 	r.ReturnsPerConn = ratio(float64(d.ReturnsEvents), conns)
-	r.EagainPerConn = ratio(float64(d.AcceptAgain), conns)
+	r.EagainPerConn = ratio(float64(d.Again), conns)
 	r.PollingWakeupsPerS = ratio(float64(d.WakeupsTimeout), seconds)
 	r.WakeupsPerS = ratio(float64(d.Wakeups), seconds)
 	r.Jain = Jain(r.Shares)
-	r.CPUUsPerConn = ratio(float64(d.CPUNsec())/1e3, conns)
+	r.CPUUsPerConn = ratio(float64(d.CPUNsec)/1e3, conns)
 	r.LatencyUs = Percentiles{
 		P50: lat.ValueAtQuantile(50),
 		P99: lat.ValueAtQuantile(99),

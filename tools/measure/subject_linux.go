@@ -1,95 +1,41 @@
 package measure
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"herd/nginxref/core"
-	"herd/nginxref/event"
-	"herd/nginxref/process"
-	"herd/nginxref/stat"
-	"herd/nginxref/sys"
 )
-
-// masterEnv holds the Conf of a process that is to be a subject's master.
-const masterEnv = "HERD_MASTER"
-
-// The descriptors that a master finds open.
-const (
-	masterLogFd    = 3
-	masterListenFd = 4 // and those after it
-)
-
-// Main must be called first in main: in the master and the workers of a
-// subject, which are the same program started again, it does not return.
-func Main() {
-	app := process.App{Configure: configure}
-	process.Main(app)
-	if raw, ok := os.LookupEnv(masterEnv); ok {
-		os.Unsetenv(masterEnv)
-		runMaster(app, []byte(raw))
-	}
-}
-
-// runMaster is the life of a subject's master.
-func runMaster(app process.App, raw []byte) {
-	runtime.LockOSThread()
-	kernel, err := sys.New()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "herd:", err)
-		os.Exit(1)
-	}
-	times := core.NewTimes(kernel)
-	file := core.NewOpenFile("", os.NewFile(masterLogFd, "log"), times, kernel.Getpid())
-	log := &core.Log{Level: core.LogWarn, File: file}
-	unix.CloseOnExec(masterLogFd)
-
-	cycle := event.NewCycle(kernel, log, times)
-	cycle.Process = event.ProcessMaster
-	if err := app.Configure(cycle, raw); err != nil {
-		log.Error(core.LogEmerg, 0, "%s", err.Error())
-		os.Exit(1)
-	}
-	for i, ls := range cycle.Listening {
-		ls.Fd = masterListenFd + i
-		unix.CloseOnExec(ls.Fd)
-	}
-	for _, m := range cycle.Modules {
-		if m.InitModule != nil && m.InitModule(cycle) == core.Error {
-			os.Exit(1)
-		}
-	}
-
-	p := process.New(app, cycle, raw)
-	p.Name = "herd"
-	p.Pdeathsig = syscall.SIGKILL // blocked in accept, a worker hears nothing else
-	p.InitSignals()
-	p.MasterProcessCycle(cycle)
-	os.Exit(0)
-}
 
 // Subject is a master with its workers, running and ready to be measured.
 type Subject struct {
 	fix     *Fix
 	conf    Conf
+	program program
+	witness witness
 	pid     int           // of the master
 	ended   chan struct{} // closed when it has been waited for; nil: not started
 	log     *os.File      // the processes' output and error log, in memory
 	sockets []int
-	zone    []byte
-	workers []stat.Worker
+}
+
+// program is what a subject runs.
+type program interface {
+	// ready reports whether all workers wait for connections.
+	ready(master, workers int) (bool, error)
+	// pids returns the workers' process ids, by number.
+	pids() []int
+	// asleep reports whether all workers sleep.
+	asleep() bool
+	// samples returns what each worker has done so far.
+	samples() ([]Sample, error)
+	close()
 }
 
 // Start opens the listeners on addr, starts a master with conf.Workers
@@ -114,6 +60,7 @@ func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
 		s.Stop()
 		return nil, err
 	}
+	s.witness = newWitness(s.program)
 	return s, nil
 }
 
@@ -134,17 +81,17 @@ func checkNofile(n int) error {
 
 // start starts the master.
 func (s *Subject) start() error {
-	raw, err := json.Marshal(s.conf)
-	if err != nil {
-		return err
-	}
 	fd, err := unix.MemfdCreate("herd-log", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("memfd_create: %w", err)
 	}
 	s.log = os.NewFile(uintptr(fd), "log")
 
-	exe, err := os.Executable()
+	// Workers that lose their master become this process's children.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
+	}
+	exe, argv, env, err := s.command()
 	if err != nil {
 		return err
 	}
@@ -154,12 +101,8 @@ func (s *Subject) start() error {
 	for _, fd := range s.sockets {
 		files = append(files, uintptr(fd))
 	}
-	// Workers that lose their master become this process's children.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
-	}
-	pid, err := syscall.ForkExec(exe, []string{"herd: master process"}, &syscall.ProcAttr{
-		Env:   append(os.Environ(), masterEnv+"="+string(raw)),
+	pid, err := syscall.ForkExec(exe, argv, &syscall.ProcAttr{
+		Env:   append(os.Environ(), env),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
@@ -175,6 +118,25 @@ func (s *Subject) start() error {
 	return nil
 }
 
+// command returns how the master is started: nginx, or this program again.
+func (s *Subject) command() (exe string, argv []string, env string, err error) {
+	if s.conf.Nginx != "" {
+		n, err := newNginx(s.conf.Nginx, s.conf)
+		if err != nil {
+			return "", nil, "", err
+		}
+		s.program = n
+		return n.path, n.argv(), n.env(len(s.sockets)), nil
+	}
+	s.program = &zone{}
+	raw, err := json.Marshal(s.conf)
+	if err != nil {
+		return "", nil, "", err
+	}
+	exe, err = os.Executable()
+	return exe, []string{"herd: master process"}, masterEnv + "=" + string(raw), err
+}
+
 // startTimeout is how long all workers may take to be ready.
 const startTimeout = 20 * time.Second
 
@@ -185,8 +147,11 @@ func (s *Subject) waitReady(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for !s.ready() {
-		var err error
+	for {
+		ready, err := s.program.ready(s.pid, s.conf.Workers)
+		if ready {
+			return nil
+		}
 		select {
 		case <-s.ended:
 			err = errors.New("the master ended before its workers were ready")
@@ -201,7 +166,6 @@ func (s *Subject) waitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // complaint returns the first line of the processes' output that names a
@@ -214,59 +178,12 @@ func (s *Subject) complaint() string {
 		if strings.HasPrefix(line, "panic: ") {
 			return line
 		}
-		if strings.Contains(line, " [emerg] ") || strings.Contains(line, " [alert] ") {
+		if strings.Contains(line, "[emerg] ") || strings.Contains(line, "[alert] ") {
 			_, text, _ := strings.Cut(line, ": ")
 			return text
 		}
 	}
 	return ""
-}
-
-// ready reports whether all workers wait for connections, and maps the shared
-// zone once the master has made it.
-func (s *Subject) ready() bool {
-	if s.zone == nil && !s.mapZone() {
-		return false
-	}
-	for i := range s.workers {
-		if atomic.LoadUint64(&s.workers[i].Ready) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// mapZone finds the shared zone among the master's descriptors and maps it;
-// it reports whether it was there.
-func (s *Subject) mapZone() bool {
-	dir := fmt.Sprintf("/proc/%d/fd/", s.pid)
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		target, _ := os.Readlink(dir + e.Name())
-		if !strings.HasPrefix(target, "/memfd:"+stat.ZoneName) {
-			continue
-		}
-		f, err := os.Open(dir + e.Name())
-		if err != nil {
-			return false
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil || info.Size() < int64(stat.ZoneSize(s.conf.Workers)) {
-			return false
-		}
-		mem, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-		if err != nil {
-			return false
-		}
-		_, workers, err := stat.ZoneAt(mem)
-		if err != nil {
-			return false
-		}
-		s.zone, s.workers = mem, workers[:s.conf.Workers]
-		return true
-	}
-	return false
 }
 
 // settle is how long the workers get to fall asleep before a measurement and
@@ -277,88 +194,56 @@ const settle = 20 * time.Millisecond
 // meanwhile. step is called with the number of connections finished.
 func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, error) {
 	load.addr = s.conf.Addr.String()
-	load.asleep = s.asleep
+	load.asleep = s.program.asleep
 	time.Sleep(settle)
-	before, begin := s.snapshot(), time.Now()
+	before, err := s.reading()
+	if err != nil {
+		return Run{}, err
+	}
 
 	lat := load.run(ctx, step)
 	if load.Rate > 0 {
 		// The last connection's interval belongs to the run.
-		sleepUntil(ctx, begin.Add(time.Duration(float64(load.Conns)/load.Rate*float64(time.Second))))
+		sleepUntil(ctx, before.at.Add(time.Duration(float64(load.Conns)/load.Rate*float64(time.Second))))
 	} else {
 		time.Sleep(settle)
 	}
 
-	after, end := s.snapshot(), time.Now()
-	if ctx.Err() != nil {
+	after, err := s.reading()
+	switch {
+	case ctx.Err() != nil:
 		return Run{}, ctx.Err()
-	}
-	if lat.Failed > 0 {
+	case err != nil:
+		return Run{}, err
+	case lat.Failed > 0:
 		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
 	}
 
-	run := Run{Fix: s.fix.Name, Workers: s.conf.Workers, Rate: load.Rate, Conns: load.Conns}
-	run.fill(before, after, end.Sub(begin).Seconds(), lat)
+	run := Run{Fix: s.fix.Name, Subject: s.conf.Subject(), Workers: s.conf.Workers, Rate: load.Rate, Conns: load.Conns}
+	run.fill(before.samples, after.samples, after.at.Sub(before.at).Seconds(), lat)
 	if load.Rate > 0 {
 		p := s.fix.Wakeups(float64(s.conf.Workers), load.Rate, float64(s.conf.DelayMsec)/1e3)
 		run.PredictedWakeupsPerS = &p
+		run.Witness = s.witness.name
+		run.Disagreements = s.witness.disagreements(before, after)
 	}
 	return run, nil
 }
 
-// asleep reports whether the loop thread of every worker sleeps in its wait.
-func (s *Subject) asleep() bool {
-	for i := range s.workers {
-		w := &s.workers[i]
-		if asleep, _ := loopThread(w.Pid); !asleep || atomic.LoadUint64(&w.Wait.Inside) == 0 {
-			return false
-		}
-	}
-	return true
+// reading is what both witnesses say at one moment.
+type reading struct {
+	at      time.Time
+	samples []Sample
+	second  []Sample
 }
 
-// snapshot copies the workers' counters, as soon as each worker sleeps, and
-// adds the wakeups of the waits they are in: of those that the kernel put back
-// to sleep, the workers themselves learn only when they return.
-func (s *Subject) snapshot() []stat.Worker {
-	workers := make([]stat.Worker, len(s.workers))
-	for i := range workers {
-		for !s.snapshotOne(i, &workers[i]) {
-			time.Sleep(100 * time.Microsecond)
-		}
+func (s *Subject) reading() (r reading, err error) {
+	if r.samples, err = s.program.samples(); err != nil {
+		return r, err
 	}
-	return workers
-}
-
-// snapshotOne copies the counters of worker i and reports whether it slept in
-// its wait all the while, or is gone.
-func (s *Subject) snapshotOne(i int, w *stat.Worker) bool {
-	*w = s.workers[i]
-	asleep, sleeps := loopThread(w.Pid)
-	if !asleep {
-		return sleeps == 0
-	}
-	w.Wakeups += sleeps - w.Wait.SleepsBefore - 1
-	return w.Wait.Inside == 1 && w.Wait == s.workers[i].Wait
-}
-
-// loopThread reads from /proc/PID/status, which speaks of the main thread,
-// whether it sleeps and its voluntary context switches; none if the process is
-// gone.
-func loopThread(pid uint64) (asleep bool, sleeps uint64) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return false, 0
-	}
-	for line := range bytes.Lines(status) {
-		if state, ok := bytes.CutPrefix(line, []byte("State:\t")); ok {
-			asleep = state[0] == 'S'
-		}
-		if n, ok := bytes.CutPrefix(line, []byte("voluntary_ctxt_switches:\t")); ok {
-			sleeps, _ = strconv.ParseUint(string(bytes.TrimSpace(n)), 10, 64)
-		}
-	}
-	return asleep, sleeps
+	r.at = time.Now()
+	r.second, err = s.witness.samples()
+	return r, err
 }
 
 // stopTimeout is how long the master gets to stop its workers in order.
@@ -376,8 +261,11 @@ func (s *Subject) Stop() {
 		}
 		s.waitWorkersGone()
 	}
-	if s.zone != nil {
-		unix.Munmap(s.zone)
+	if s.program != nil {
+		s.program.close()
+	}
+	if s.witness.close != nil {
+		s.witness.close()
 	}
 	if s.log != nil {
 		s.log.Close()
@@ -386,11 +274,10 @@ func (s *Subject) Stop() {
 }
 
 // waitWorkersGone ends the workers that a killed master left and waits for
-// them: their listeners must be closed before the next subject starts. Start
-// has made the tool their parent in that case.
+// them: their listeners must be closed before the next subject starts. start
+// has made this process their parent in that case.
 func (s *Subject) waitWorkersGone() {
-	for i := range s.workers {
-		pid := int(s.workers[i].Pid)
+	for _, pid := range s.program.pids() {
 		if pid == 0 {
 			continue
 		}

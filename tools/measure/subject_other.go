@@ -30,3 +30,9 @@ func (s *Subject) Measure(context.Context, Load, func(int)) (Run, error) {
 func (s *Subject) Stop() {}
 
 func blockingAccept(*event.Cycle) {}
+
+// WitnessMissing says why there is no second witness.
+func WitnessMissing() error {
+	_, err := sys.New()
+	return err
+}
