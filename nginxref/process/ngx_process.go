@@ -12,97 +12,101 @@ import (
 // SpawnProcess starts a process by proc and returns its id, or InvalidPid.
 // respawn is one of the ways above, or the slot of a process to start again.
 // Mirrors ngx_spawn_process.
+//
+//nginx:src/os/unix/ngx_process.c ngx_spawn_process
+//nginx:omit 160-173 the ends are close-on-exec from the start
+//nginx:omit 196-202 the child is a new program
 func (p *Process) SpawnProcess(cycle *event.Cycle, proc SpawnProc, data any, name string, respawn int) int {
 	var s int
 
-	if respawn >= 0 {
-		s = respawn
+	if respawn >= 0 { // 94
+		s = respawn // 95
 
 	} else {
-		for s = 0; s < p.LastProcess; s++ {
-			if p.Processes[s].Pid == -1 {
-				break
+		for s = 0; s < p.LastProcess; s++ { // 98
+			if p.Processes[s].Pid == -1 { // 99
+				break // 100
 			}
 		}
 
-		if s == MaxProcesses {
-			cycle.Log.Error(core.LogAlert, 0, "no more than %d processes can be spawned", MaxProcesses)
-			return InvalidPid
+		if s == MaxProcesses { // 104
+			cycle.Log.Error(core.LogAlert, 0, "no more than %d processes can be spawned", MaxProcesses) // 105
+			return InvalidPid                                                                           // 108
 		}
 	}
 
-	e := &p.Processes[s]
+	e := &p.Processes[s] // DIVERGES: a shorter name
 
-	if respawn != Detached {
+	if respawn != Detached { // 113
 
 		if p.openChannel(cycle, e, name) != core.OK {
 			return InvalidPid
 		}
 
-		p.Channel = e.Channel[1]
+		p.Channel = e.Channel[1] // 176
 
 	} else {
-		e.Channel[0] = -1
-		e.Channel[1] = -1
+		e.Channel[0] = -1 // 179
+		e.Channel[1] = -1 // 180
 	}
 
-	p.Slot = s
+	p.Slot = s // 183
 
-	pid, err := proc(cycle, data, name)
+	pid, err := proc(cycle, data, name) // 186
 
-	if err != nil {
-		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "fork() failed while spawning \"%s\"", name)
-		p.dropChannel(cycle, e)
-		return InvalidPid
+	if err != nil { // 188-190
+		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "fork() failed while spawning \"%s\"", name) // 191
+		p.dropChannel(cycle, e)                                                                        // 193
+		return InvalidPid                                                                              // 194
 	}
 
-	cycle.Log.Error(core.LogNotice, 0, "start %s %d", name, pid)
+	cycle.Log.Error(core.LogNotice, 0, "start %s %d", name, pid) // 206
 
-	e.Pid = pid
-	e.exited = false
+	e.Pid = pid      // 208
+	e.exited = false // 209
 
-	if respawn >= 0 {
-		return pid
+	if respawn >= 0 { // 211
+		return pid // 212
 	}
 
-	e.proc = proc
-	e.data = data
-	e.name = name
-	e.exiting = false
+	e.proc = proc     // 215
+	e.data = data     // 216
+	e.name = name     // 217
+	e.exiting = false // 218
 
-	switch respawn {
+	switch respawn { // 220
 
-	case Norespawn:
-		e.respawn = false
-		e.justSpawn = false
-		e.detached = false
+	case Norespawn: // 222
+		e.respawn = false   // 223
+		e.justSpawn = false // 224
+		e.detached = false  // 225
 
-	case JustSpawn:
-		e.respawn = false
-		e.justSpawn = true
-		e.detached = false
+	case JustSpawn: // 228
+		e.respawn = false  // 229
+		e.justSpawn = true // 230
+		e.detached = false // 231
 
-	case Respawn:
-		e.respawn = true
-		e.justSpawn = false
-		e.detached = false
+	case Respawn: // 234
+		e.respawn = true    // 235
+		e.justSpawn = false // 236
+		e.detached = false  // 237
 
-	case JustRespawn:
-		e.respawn = true
-		e.justSpawn = true
-		e.detached = false
+	case JustRespawn: // 240
+		e.respawn = true   // 241
+		e.justSpawn = true // 242
+		e.detached = false // 243
 
-	case Detached:
-		e.respawn = false
-		e.justSpawn = false
-		e.detached = true
+	case Detached: // 246
+		e.respawn = false   // 247
+		e.justSpawn = false // 248
+		e.detached = true   // 249
 	}
 
-	if s == p.LastProcess {
-		p.LastProcess++
+	if s == p.LastProcess { // 253
+		p.LastProcess++ // 254
 	}
 
-	return pid
+	return pid // 257
 }
 
 // openChannel makes the two ends of a new process's channel. The master is
@@ -110,36 +114,39 @@ func (p *Process) SpawnProcess(cycle *event.Cycle, proc SpawnProc, data any, nam
 //
 // DIVERGES: its own function; in nginx it is part of ngx_spawn_process. The
 // ends are close-on-exec from the start.
+//
+//nginx:src/os/unix/ngx_process.c ngx_spawn_process
 func (p *Process) openChannel(cycle *event.Cycle, e *Entry, name string) core.Status {
-	channel, errno := cycle.Kernel.Socketpair()
-	if errno != 0 {
-		cycle.Log.Error(core.LogAlert, errno, "socketpair() failed while spawning \"%s\"", name)
-		return core.Error
+	channel, errno := cycle.Kernel.Socketpair() // 117
+	if errno != 0 {                             // 117
+		cycle.Log.Error(core.LogAlert, errno, "socketpair() failed while spawning \"%s\"", name) // 119
+		return core.Error                                                                        // 121
 	}
-	e.Channel = channel
+	e.Channel = channel // DIVERGES: in nginx the call stores it
 
-	cycle.Log.Debug(core.LogDebugCore, 0, "channel %d:%d", e.Channel[0], e.Channel[1])
+	cycle.Log.Debug(core.LogDebugCore, 0, "channel %d:%d", e.Channel[0], e.Channel[1]) // 124
 
+	// DIVERGES: nginx repeats this at each failure.
 	failed := func(call string, err error) core.Status {
 		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "%s failed while spawning \"%s\"", call, name)
 		p.dropChannel(cycle, e)
 		return core.Error
 	}
 
-	if err := unix.SetNonblock(e.Channel[0], true); err != nil {
-		return failed("fcntl(O_NONBLOCK)", err)
+	if err := unix.SetNonblock(e.Channel[0], true); err != nil { // 129
+		return failed("fcntl(O_NONBLOCK)", err) // 130-134
 	}
 
-	if err := unix.SetNonblock(e.Channel[1], true); err != nil {
-		return failed("fcntl(O_NONBLOCK)", err)
+	if err := unix.SetNonblock(e.Channel[1], true); err != nil { // 137
+		return failed("fcntl(O_NONBLOCK)", err) // 138-142
 	}
 
-	if err := setAsync(e.Channel[0]); err != nil {
-		return failed("ioctl(FIOASYNC)", err)
+	if err := setAsync(e.Channel[0]); err != nil { // 145-146
+		return failed("ioctl(FIOASYNC)", err) // 147-150
 	}
 
-	if _, err := unix.FcntlInt(uintptr(e.Channel[0]), unix.F_SETOWN, p.Pid); err != nil {
-		return failed("fcntl(F_SETOWN)", err)
+	if _, err := unix.FcntlInt(uintptr(e.Channel[0]), unix.F_SETOWN, p.Pid); err != nil { // 153
+		return failed("fcntl(F_SETOWN)", err) // 154-157
 	}
 
 	return core.OK
@@ -168,64 +175,71 @@ type ExecCtx struct {
 
 // Execute starts another program that the master does not look after, and
 // returns its process id or InvalidPid. Mirrors ngx_execute.
+//
+//nginx:src/os/unix/ngx_process.c ngx_execute
 func (p *Process) Execute(cycle *event.Cycle, ctx *ExecCtx) int {
-	return p.SpawnProcess(cycle, p.executeProc, ctx, ctx.Name, Detached)
+	return p.SpawnProcess(cycle, p.executeProc, ctx, ctx.Name, Detached) // 264
 }
 
 // executeProc starts the program of an ExecCtx. Mirrors ngx_execute_proc.
 //
 // DIVERGES: a program that cannot be executed is known to the master at once;
 // nginx's child logs it and exits with code 1.
+//
+//nginx:src/os/unix/ngx_process.c ngx_execute_proc
 func (p *Process) executeProc(cycle *event.Cycle, data any, name string) (int, error) {
-	ctx := data.(*ExecCtx)
+	ctx := data.(*ExecCtx) // 272
 
 	pid, err := syscall.ForkExec(ctx.Path, ctx.Argv, &syscall.ProcAttr{
 		Env:   ctx.Envp,
 		Files: append([]uintptr{0, 1, 2}, ctx.Files...),
-	})
-	if err != nil {
+	}) // 274
+	if err != nil { // 274
 		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err),
-			"execve() failed while executing %s \"%s\"", ctx.Name, ctx.Path)
+			"execve() failed while executing %s \"%s\"", ctx.Name, ctx.Path) // 275
 	}
-	return pid, err
+	return pid, err // 280 DIVERGES: see above
 }
 
 // processGetStatus waits for every process that has ended: equal signals
 // merge, so one SIGCHLD may stand for many. Mirrors ngx_process_get_status.
+//
+//nginx:src/os/unix/ngx_process.c ngx_process_get_status
+//nginx:omit 490 the call returns the errno
 func (p *Process) processGetStatus() {
 	var status syscall.WaitStatus
 
-	cycle := p.Cycle
-	one := false
+	cycle := p.Cycle // DIVERGES: a global in nginx
+	one := false     // 480
 
-	for {
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+	for { // 482
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil) // 483
 
-		if pid == 0 {
-			return
+		if pid == 0 { // 485
+			return // 486
 		}
 
-		if err != nil {
-			if err == syscall.EINTR {
-				continue
+		if err != nil { // 489
+			if err == syscall.EINTR { // 492
+				continue // 493
 			}
 
-			if err == syscall.ECHILD && one {
-				return
+			if err == syscall.ECHILD && one { // 496
+				return // 497
 			}
 
 			// A signal may come after its process was waited for in the
 			// loop of the one before.
-			if err == syscall.ECHILD {
-				cycle.Log.Error(core.LogInfo, core.ErrnoOf(err), "waitpid() failed")
-				return
+			if err == syscall.ECHILD { // 509
+				cycle.Log.Error(core.LogInfo, core.ErrnoOf(err), "waitpid() failed") // 510
+				return                                                               // 512
 			}
 
-			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "waitpid() failed")
-			return
+			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "waitpid() failed") // 515
+			return                                                                // 517
 		}
 
-		one = true
+		one = true // 521
 		p.processEnded(pid, status)
 	}
 }
@@ -234,39 +248,42 @@ func (p *Process) processGetStatus() {
 //
 // DIVERGES: its own function; in nginx it is the end of the loop in
 // ngx_process_get_status.
+//
+//nginx:src/os/unix/ngx_process.c ngx_process_get_status
 func (p *Process) processEnded(pid int, status syscall.WaitStatus) {
-	cycle := p.Cycle
-	e := &Entry{name: "unknown process"}
+	cycle := p.Cycle // DIVERGES: a global in nginx
 
-	for i := range p.LastProcess {
-		if p.Processes[i].Pid == pid {
-			e = &p.Processes[i]
-			e.Status = status
-			e.exited = true
-			break
+	e := &Entry{name: "unknown process"} // 522
+
+	for i := range p.LastProcess { // 524
+		if p.Processes[i].Pid == pid { // 525
+			p.Processes[i].Status = status // 526
+			p.Processes[i].exited = true   // 527
+			e = &p.Processes[i]            // 528
+			break                          // 529
 		}
 	}
 
-	if status.Signaled() {
-		dumped := ""
-		if status.CoreDump() {
-			dumped = " (core dumped)"
+	if status.Signaled() { // 533
+		dumped := ""           // 535
+		if status.CoreDump() { // 535
+			dumped = " (core dumped)" // 535
 		}
 		cycle.Log.Error(core.LogAlert, 0, "%s %d exited on signal %d%s",
-			e.name, pid, int(status.Signal()), dumped)
+			e.name, pid, int(status.Signal()), dumped) // 535
 
 	} else {
-		cycle.Log.Error(core.LogNotice, 0, "%s %d exited with code %d", e.name, pid, status.ExitStatus())
+		cycle.Log.Error(core.LogNotice, 0, "%s %d exited with code %d", e.name, pid, status.ExitStatus()) // 546
 	}
 
 	// What failed at the start would fail again.
-	if status.ExitStatus() == 2 && e.respawn {
+	if status.ExitStatus() == 2 && e.respawn { // 551
 		cycle.Log.Error(core.LogAlert, 0, "%s %d exited with fatal code %d and cannot be respawned",
-			e.name, pid, status.ExitStatus())
-		e.respawn = false
+			e.name, pid, status.ExitStatus()) // 552
+		e.respawn = false // 556
 	}
 
-	p.unlockMutexes(pid)
+	p.unlockMutexes(pid) // 559
 }
 
 // unlockMutexes frees what a dead process may have held. It is the only remedy
@@ -275,8 +292,11 @@ func (p *Process) processEnded(pid int, status syscall.WaitStatus) {
 // Mirrors ngx_unlock_mutexes.
 //
 // DIVERGES: the shared zone has no other mutex.
+//
+//nginx:src/os/unix/ngx_process.c ngx_unlock_mutexes
+//nginx:omit 586-605 the shared zone has no other mutex
 func (p *Process) unlockMutexes(pid int) {
-	if p.Cycle.AcceptMutex != nil {
-		p.Cycle.AcceptMutex.ForceUnlock(pid)
+	if p.Cycle.AcceptMutex != nil { // 577
+		p.Cycle.AcceptMutex.ForceUnlock(pid) // 578
 	}
 }

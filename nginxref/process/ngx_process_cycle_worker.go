@@ -21,49 +21,52 @@ const WorkerProcess = "worker process"
 // WorkerProcessCycle is the life of a worker: turns of the event loop, and
 // between them what the master or a signal asks for. It does not return.
 // Mirrors ngx_worker_process_cycle.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_cycle
+//nginx:omit 701 the argument has its type
 func (p *Process) WorkerProcessCycle(cycle *event.Cycle, worker int) {
-	cycle.Process = event.ProcessWorker
-	cycle.Worker = worker
+	cycle.Process = event.ProcessWorker // 703
+	cycle.Worker = worker               // 704
 
-	p.workerProcessInit(cycle, worker)
+	p.workerProcessInit(cycle, worker) // 706
 
-	p.setproctitle(WorkerProcess)
+	p.setproctitle(WorkerProcess) // 708
 
-	for {
+	for { // 710
 
-		if cycle.Exiting {
-			if cycle.NoTimersLeft() == core.OK {
-				cycle.Log.Error(core.LogNotice, 0, "exiting")
-				p.workerProcessExit(cycle)
+		if cycle.Exiting { // 712
+			if cycle.NoTimersLeft() == core.OK { // 713
+				cycle.Log.Error(core.LogNotice, 0, "exiting") // 714
+				p.workerProcessExit(cycle)                    // 715
 			}
 		}
 
-		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle")
+		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle") // 719
 
-		cycle.ProcessEventsAndTimers()
+		cycle.ProcessEventsAndTimers() // 721
 
-		if p.terminate {
-			cycle.Log.Error(core.LogNotice, 0, "exiting")
-			p.workerProcessExit(cycle)
+		if p.terminate { // 723
+			cycle.Log.Error(core.LogNotice, 0, "exiting") // 724
+			p.workerProcessExit(cycle)                    // 725
 		}
 
-		if p.quit {
-			p.quit = false
-			cycle.Log.Error(core.LogNotice, 0, "gracefully shutting down")
-			p.setproctitle("worker process is shutting down")
+		if p.quit { // 728
+			p.quit = false                                                 // 729
+			cycle.Log.Error(core.LogNotice, 0, "gracefully shutting down") // 730
+			p.setproctitle("worker process is shutting down")              // 732
 
-			if !cycle.Exiting {
-				cycle.Exiting = true
-				p.setShutdownTimer(cycle)
-				cycle.CloseListeningSockets()
-				cycle.CloseIdleConnections()
+			if !cycle.Exiting { // 734
+				cycle.Exiting = true          // 735
+				p.setShutdownTimer(cycle)     // 736
+				cycle.CloseListeningSockets() // 737
+				cycle.CloseIdleConnections()  // 738
 			}
 		}
 
-		if p.reopen {
-			p.reopen = false
-			cycle.Log.Error(core.LogNotice, 0, "reopening logs")
-			p.ReopenFiles(cycle, -1)
+		if p.reopen { // 742
+			p.reopen = false                                     // 743
+			cycle.Log.Error(core.LogNotice, 0, "reopening logs") // 744
+			p.ReopenFiles(cycle, -1)                             // 745
 		}
 	}
 }
@@ -72,55 +75,60 @@ func (p *Process) WorkerProcessCycle(cycle *event.Cycle, worker int) {
 // ngx_single_process_cycle.
 //
 // DIVERGES: it returns; nginx exits.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_single_process_cycle
+//nginx:omit 283-285 the environment was set at the start
 func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
+	// DIVERGES: the loop's thread is the process's own.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	for _, module := range cycle.Modules {
-		if module.InitProcess != nil {
-			if module.InitProcess(cycle) == core.Error {
-				os.Exit(2) // fatal
+	for _, module := range cycle.Modules { // 288
+		if module.InitProcess != nil { // 289
+			if module.InitProcess(cycle) == core.Error { // 290
+				os.Exit(2) // 292 fatal
 			}
 		}
 	}
 
+	// DIVERGES: see signals.go.
 	p.startSignals(p.notify(cycle))
 	defer p.stopSignals()
 
-	for {
-		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle")
+	for { // 297
+		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle") // 298
 
-		cycle.ProcessEventsAndTimers()
+		cycle.ProcessEventsAndTimers() // 300
 
-		if p.terminate || p.quit {
+		if p.terminate || p.quit { // 302
 
-			for _, module := range cycle.Modules {
-				if module.ExitProcess != nil {
-					module.ExitProcess(cycle)
+			for _, module := range cycle.Modules { // 304
+				if module.ExitProcess != nil { // 305
+					module.ExitProcess(cycle) // 306
 				}
 			}
 
-			p.masterProcessExit(cycle)
-			return
+			p.masterProcessExit(cycle) // 310
+			return                     // DIVERGES: nginx exits
 		}
 
-		if p.reconfigure {
-			p.reconfigure = false
-			cycle.Log.Error(core.LogNotice, 0, "reconfiguring")
+		if p.reconfigure { // 313
+			p.reconfigure = false                               // 314
+			cycle.Log.Error(core.LogNotice, 0, "reconfiguring") // 315
 
-			cycle = p.initCycle(cycle)
-			if cycle == nil {
-				cycle = p.Cycle
-				continue
+			cycle = p.initCycle(cycle) // 317
+			if cycle == nil {          // 318
+				cycle = p.Cycle // 319
+				continue        // 320
 			}
 
-			p.Cycle = cycle
+			p.Cycle = cycle // 323
 		}
 
-		if p.reopen {
-			p.reopen = false
-			cycle.Log.Error(core.LogNotice, 0, "reopening logs")
-			p.ReopenFiles(cycle, -1)
+		if p.reopen { // 326
+			p.reopen = false                                     // 327
+			cycle.Log.Error(core.LogNotice, 0, "reopening logs") // 328
+			p.ReopenFiles(cycle, -1)                             // 329
 		}
 	}
 }
@@ -132,76 +140,86 @@ func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
 // signal mask to lift and no random generator to seed. Of the other processes'
 // channels the worker was given only the ends it needs, so there are none to
 // close.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_init
+//nginx:omit 763-765 the environment was set at the start
+//nginx:omit 814-819, 832-847 no transparent proxying
+//nginx:omit 881-889 no signal mask, no random numbers
+//nginx:omit 895-897 a new program has no old events
+//nginx:omit 909-931 it was given no channel ends that it does not need
 func (p *Process) workerProcessInit(cycle *event.Cycle, worker int) {
 	p.applyLimits(cycle, worker)
 
-	if os.Geteuid() == 0 && cycle.Conf.Username != "" {
+	// DIVERGES: nginx has the name of a user built in.
+	if os.Geteuid() == 0 && cycle.Conf.Username != "" { // 799
 		p.dropRoot(cycle)
 	}
 
-	if worker >= 0 {
-		cpuAffinity := getCPUAffinity(cycle, worker)
+	if worker >= 0 { // 853
+		cpuAffinity := getCPUAffinity(cycle, worker) // 854
 
-		if cpuAffinity != nil {
-			setaffinity(cpuAffinity, cycle.Log)
+		if cpuAffinity != nil { // 856
+			setaffinity(cpuAffinity, cycle.Log) // 857
 		}
 	}
 
 	// Allow a core dump after setuid.
-	if err := setDumpable(); err != nil {
-		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "prctl(PR_SET_DUMPABLE) failed")
+	if err := setDumpable(); err != nil { // 865
+		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "prctl(PR_SET_DUMPABLE) failed") // 866
 	}
 
-	if cycle.Conf.WorkingDirectory != "" {
-		if err := os.Chdir(cycle.Conf.WorkingDirectory); err != nil {
-			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "chdir(\"%s\") failed", cycle.Conf.WorkingDirectory)
-			os.Exit(2) // fatal
+	if cycle.Conf.WorkingDirectory != "" { // 872
+		if err := os.Chdir(cycle.Conf.WorkingDirectory); err != nil { // 873
+			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "chdir(\"%s\") failed", cycle.Conf.WorkingDirectory) // 874
+			os.Exit(2)                                                                                             // 877 fatal
 		}
 	}
 
-	for _, module := range cycle.Modules {
-		if module.InitProcess != nil {
-			if module.InitProcess(cycle) == core.Error {
-				os.Exit(2) // fatal
+	for _, module := range cycle.Modules { // 900
+		if module.InitProcess != nil { // 901
+			if module.InitProcess(cycle) == core.Error { // 902
+				os.Exit(2) // 904 fatal
 			}
 		}
 	}
 
-	if AddChannelEvent(cycle, p.Channel, event.ReadEvent, p.channelHandler) == core.Error {
-		os.Exit(2) // fatal
+	if AddChannelEvent(cycle, p.Channel, event.ReadEvent, p.channelHandler) == core.Error { // 938
+		os.Exit(2) // 943 fatal
 	}
 
-	p.startSignals(p.notify(cycle))
+	p.startSignals(p.notify(cycle)) // DIVERGES: see signals.go
 }
 
 // applyLimits sets the worker's priority, that of the loop thread, and its
 // resource limits.
 //
 // DIVERGES: its own function; in nginx it is part of ngx_worker_process_init.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_init
 func (p *Process) applyLimits(cycle *event.Cycle, worker int) {
-	ccf := &cycle.Conf
+	ccf := &cycle.Conf // 768
 
-	if worker >= 0 && ccf.Priority != 0 {
-		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, ccf.Priority); err != nil {
-			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "setpriority(%d) failed", ccf.Priority)
+	if worker >= 0 && ccf.Priority != 0 { // 770
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, ccf.Priority); err != nil { // 771
+			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "setpriority(%d) failed", ccf.Priority) // 772
 		}
 	}
 
-	if ccf.RlimitNofile != -1 {
-		rlmt := syscall.Rlimit{Cur: uint64(ccf.RlimitNofile), Max: uint64(ccf.RlimitNofile)}
+	if ccf.RlimitNofile != -1 { // 777
+		rlmt := syscall.Rlimit{Cur: uint64(ccf.RlimitNofile), Max: uint64(ccf.RlimitNofile)} // 778-779
 
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &rlmt); err != nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &rlmt); err != nil { // 781
 			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err),
-				"setrlimit(RLIMIT_NOFILE, %d) failed", ccf.RlimitNofile)
+				"setrlimit(RLIMIT_NOFILE, %d) failed", ccf.RlimitNofile) // 782
 		}
 	}
 
-	if ccf.RlimitCore != -1 {
-		rlmt := syscall.Rlimit{Cur: uint64(ccf.RlimitCore), Max: uint64(ccf.RlimitCore)}
+	if ccf.RlimitCore != -1 { // 788
+		rlmt := syscall.Rlimit{Cur: uint64(ccf.RlimitCore), Max: uint64(ccf.RlimitCore)} // 789-790
 
-		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &rlmt); err != nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &rlmt); err != nil { // 792
 			cycle.Log.Error(core.LogAlert, core.ErrnoOf(err),
-				"setrlimit(RLIMIT_CORE, %d) failed", ccf.RlimitCore)
+				"setrlimit(RLIMIT_CORE, %d) failed", ccf.RlimitCore) // 793
 		}
 	}
 }
@@ -210,21 +228,23 @@ func (p *Process) applyLimits(cycle *event.Cycle, worker int) {
 //
 // DIVERGES: its own function; in nginx it is part of ngx_worker_process_init.
 // No capability is kept, because there is no transparent proxying.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_init
 func (p *Process) dropRoot(cycle *event.Cycle) {
-	ccf := &cycle.Conf
+	ccf := &cycle.Conf // DIVERGES: its own function
 
-	if err := syscall.Setgid(ccf.Group); err != nil {
-		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "setgid(%d) failed", ccf.Group)
-		os.Exit(2) // fatal
+	if err := syscall.Setgid(ccf.Group); err != nil { // 800
+		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "setgid(%d) failed", ccf.Group) // 801
+		os.Exit(2)                                                                        // 804 fatal
 	}
 
-	if err := initgroups(ccf.Username, ccf.Group); err != nil {
-		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "initgroups(%s, %d) failed", ccf.Username, ccf.Group)
+	if err := initgroups(ccf.Username, ccf.Group); err != nil { // 807
+		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "initgroups(%s, %d) failed", ccf.Username, ccf.Group) // 808
 	}
 
-	if err := syscall.Setuid(ccf.User); err != nil {
-		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "setuid(%d) failed", ccf.User)
-		os.Exit(2) // fatal
+	if err := syscall.Setuid(ccf.User); err != nil { // 824
+		cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "setuid(%d) failed", ccf.User) // 825
+		os.Exit(2)                                                                       // 828 fatal
 	}
 }
 
@@ -254,71 +274,79 @@ func initgroups(username string, gid int) error {
 //
 // DIVERGES: no ngx_debug_point, which is for nginx's developers, and no copy
 // of the log for a signal handler that comes after the pool is destroyed.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_exit
+//nginx:omit 978 no ngx_debug_point
+//nginx:omit 989-1001 the log outlives the cycle
 func (p *Process) workerProcessExit(cycle *event.Cycle) {
-	for _, module := range cycle.Modules {
-		if module.ExitProcess != nil {
-			module.ExitProcess(cycle)
+	for _, module := range cycle.Modules { // 954
+		if module.ExitProcess != nil { // 955
+			module.ExitProcess(cycle) // 956
 		}
 	}
 
-	if cycle.Exiting {
-		c := cycle.Connections
-		for i := range c {
-			if c[i].Fd != -1 && !c[i].Read.Accept && !c[i].Read.Channel {
+	if cycle.Exiting { // 960
+		c := cycle.Connections // 961
+		for i := range c {     // 962
+			if c[i].Fd != -1 && !c[i].Read.Accept && !c[i].Read.Channel { // 963
 				cycle.Log.Error(core.LogAlert, 0, "*%d open socket #%d left in connection %d",
-					c[i].Number, c[i].Fd, i)
-				p.debugQuit = true
+					c[i].Number, c[i].Fd, i) // 969
+				p.debugQuit = true // 972
 			}
 		}
 
-		if p.debugQuit {
-			cycle.Log.Error(core.LogAlert, 0, "aborting")
+		if p.debugQuit { // 976
+			cycle.Log.Error(core.LogAlert, 0, "aborting") // 977
 		}
 	}
 
-	cycle.Log.Error(core.LogNotice, 0, "exit")
+	cycle.Log.Error(core.LogNotice, 0, "exit") // 1003
 
-	os.Exit(0)
+	os.Exit(0) // 1005
 }
 
 // channelHandler does what the messages of the master say. It reads until the
 // channel is empty: several may have come with one event. When the master is
 // gone it closes the channel and the worker goes on. Mirrors
 // ngx_channel_handler.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_channel_handler
+//nginx:omit 1033, 1041-1043 epoll is the only event method
 func (p *Process) channelHandler(ev *event.Event) {
 	var ch Channel
 
-	if ev.Timedout {
-		ev.Timedout = false
-		return
+	if ev.Timedout { // 1016
+		ev.Timedout = false // 1017
+		return              // 1018
 	}
 
-	c := ev.Data
-	cycle := c.Cycle
+	c := ev.Data     // 1021
+	cycle := c.Cycle // DIVERGES: a global in nginx
 
-	ev.Log.Debug(core.LogDebugCore, 0, "channel handler")
+	ev.Log.Debug(core.LogDebugCore, 0, "channel handler") // 1023
 
-	for {
+	for { // 1025
 
-		n := ReadChannel(cycle.Kernel, c.Fd, &ch, ev.Log)
+		n := ReadChannel(cycle.Kernel, c.Fd, &ch, ev.Log) // 1027
 
-		ev.Log.Debug(core.LogDebugCore, 0, "channel: %d", n)
+		ev.Log.Debug(core.LogDebugCore, 0, "channel: %d", n) // 1029
 
-		if n == int(core.Error) {
-			cycle.DelConn(c, 0)
-			cycle.CloseConnection(c)
-			return
+		if n == int(core.Error) { // 1031
+			cycle.DelConn(c, 0)      // 1034
+			cycle.CloseConnection(c) // 1037
+			return                   // 1038
 		}
 
-		if n == int(core.Again) {
-			return
+		if n == int(core.Again) { // 1047
+			return // 1048
 		}
 
+		// DIVERGES: see ReadChannel.
 		if n == int(core.Declined) {
 			continue
 		}
 
-		ev.Log.Debug(core.LogDebugCore, 0, "channel command: %d", ch.Command)
+		ev.Log.Debug(core.LogDebugCore, 0, "channel command: %d", ch.Command) // 1051
 
 		p.obey(cycle, &ch, ev.Log)
 	}
@@ -328,34 +356,36 @@ func (p *Process) channelHandler(ev *event.Event) {
 //
 // DIVERGES: its own function; in nginx it is the end of the loop in
 // ngx_channel_handler.
+//
+//nginx:src/os/unix/ngx_process_cycle.c ngx_channel_handler
 func (p *Process) obey(cycle *event.Cycle, ch *Channel, log *core.Log) {
-	switch ch.Command {
+	switch ch.Command { // 1054
 
-	case CmdQuit:
-		p.quit = true
+	case CmdQuit: // 1056
+		p.quit = true // 1057
 
-	case CmdTerminate:
-		p.terminate = true
+	case CmdTerminate: // 1060
+		p.terminate = true // 1061
 
-	case CmdReopen:
-		p.reopen = true
+	case CmdReopen: // 1064
+		p.reopen = true // 1065
 
-	case CmdOpenChannel:
+	case CmdOpenChannel: // 1068
 
-		log.Debug(core.LogDebugCore, 0, "get channel s:%d pid:%d fd:%d", ch.Slot, ch.Pid, ch.Fd)
+		log.Debug(core.LogDebugCore, 0, "get channel s:%d pid:%d fd:%d", ch.Slot, ch.Pid, ch.Fd) // 1070
 
-		p.Processes[ch.Slot].Pid = int(ch.Pid)
-		p.Processes[ch.Slot].Channel[0] = int(ch.Fd)
+		p.Processes[ch.Slot].Pid = int(ch.Pid)       // 1074
+		p.Processes[ch.Slot].Channel[0] = int(ch.Fd) // 1075
 
-	case CmdCloseChannel:
+	case CmdCloseChannel: // 1078
 
 		log.Debug(core.LogDebugCore, 0, "close channel s:%d pid:%d our:%d fd:%d",
-			ch.Slot, ch.Pid, p.Processes[ch.Slot].Pid, p.Processes[ch.Slot].Channel[0])
+			ch.Slot, ch.Pid, p.Processes[ch.Slot].Pid, p.Processes[ch.Slot].Channel[0]) // 1080
 
-		if err := cycle.Kernel.Close(p.Processes[ch.Slot].Channel[0]); err != 0 {
-			log.Error(core.LogAlert, err, "close() channel failed")
+		if err := cycle.Kernel.Close(p.Processes[ch.Slot].Channel[0]); err != 0 { // 1085
+			log.Error(core.LogAlert, err, "close() channel failed") // 1086
 		}
 
-		p.Processes[ch.Slot].Channel[0] = -1
+		p.Processes[ch.Slot].Channel[0] = -1 // 1090
 	}
 }

@@ -23,26 +23,32 @@ import (
 type notified [len(signals)]chan os.Signal
 
 // notifySignals begins to collect signals.
+//
+//nginx:src/os/unix/ngx_process.c ngx_init_signals
+//nginx:omit 291, 301-309 os/signal has no arguments to prepare and does not fail
 func notifySignals() *notified {
 	var channels notified
 
-	for i := range signals {
-		if signals[i].ignored {
-			signal.Ignore(signals[i].signo)
-			continue
+	for i := range signals { // 290
+		if !signals[i].ignored { // 293
+			channels[i] = make(chan os.Signal, 1)        // 294
+			signal.Notify(channels[i], signals[i].signo) // 295
+
+		} else {
+			signal.Ignore(signals[i].signo) // 298
 		}
-		channels[i] = make(chan os.Signal, 1)
-		signal.Notify(channels[i], signals[i].signo)
 	}
 	return &channels
 }
 
 // InitSignals begins to collect signals; the cycles handle them. Mirrors
 // ngx_init_signals.
+//
+//nginx:src/os/unix/ngx_process.c ngx_init_signals
 func (p *Process) InitSignals() core.Status {
 	p.signals = notifySignals()
 
-	return core.OK
+	return core.OK // 314
 }
 
 // startSignals has wake called, by another thread, when something is pending.

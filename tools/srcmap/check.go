@@ -78,33 +78,43 @@ func (k *checker) walkAll() {
 		for _, fn := range k.gos {
 			if !k.walked[fn] && called[fn] != roots {
 				k.last, k.lastAt = -1, nil
-				k.walk(fn, nil)
+				k.walk(fn, nil, false)
 			}
 		}
 	}
 }
 
-// walk checks the statements of fn, whose call is nested in outer.
-func (k *checker) walk(fn *gutter.Func, outer []frame) {
+// walk checks the statements of fn. If it is called, in place of what C has in
+// one function, the call is in the bodies outer.
+func (k *checker) walk(fn *gutter.Func, outer []frame, called bool) {
 	k.walked[fn] = true
 	seam := map[int]bool{}
 	for i := range fn.Stmts {
 		s := &fn.Stmts[i]
-		frames := append(chain(fn, s), outer...)
+		frames := slices.Concat(chain(fn, s), outer)
 		helpers := k.helpers(fn, s)
 		seam[i] = len(s.Ranges) == 0 && (len(helpers) > 0 || seam[s.Parent])
 		if len(s.Ranges) > 0 {
 			k.stmt(fn, s, frames)
-		} else if !seam[i] && s.Diverges == "" {
+		} else if !seam[i] && s.Diverges == "" && !isImplied(fn, i, called) {
 			k.report(fn, s.Line, "this %s stands for nothing in %s: end its line with the C line, or mark it DIVERGES: with the reason",
 				s.Kind, k.ref.Func)
 		}
 		for _, h := range helpers {
 			if !k.walked[h] {
-				k.walk(h, frames)
+				k.walk(h, frames, true)
 			}
 		}
 	}
+}
+
+// isImplied reports whether statement i of fn stands for what C does without
+// a statement: run on into the next case, or go on after a part that is a
+// function of its own, and called, here.
+func isImplied(fn *gutter.Func, i int, called bool) bool {
+	s := &fn.Stmts[i]
+	return s.Kind == gutter.Fall ||
+		called && s.Kind == gutter.Return && s.Parent < 0 && i == len(fn.Stmts)-1
 }
 
 // chain returns the statements of fn whose bodies s is in, the innermost
@@ -147,6 +157,9 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 	}
 	if text := disagree(s, cs); text != "" {
 		k.report(fn, s.Line, "C line %d: %s", cs[0].Line, text)
+	}
+	if c := cs[0]; c.Kind == csrc.Case && s.Kind == gutter.Case && c.Falls != s.Falls {
+		k.report(fn, s.Line, "C line %d: only one of the two cases runs on into the next", c.Line)
 	}
 	k.nesting(fn, s, frames)
 }
@@ -229,22 +242,17 @@ func (k *checker) misplaced(s *gutter.Stmt, i int, frames []frame) string {
 	for at := i; k.c.Stmts[at].Parent >= 0; at = k.c.Stmts[at].Parent {
 		inside[k.c.Stmts[at].Parent] = k.c.Stmts[at].Else
 	}
-	seen := map[int]bool{}
+	around := map[int]bool{}
 	for _, f := range frames {
+		if text := k.outside(inside, k.links[s], f); text != "" {
+			return text
+		}
 		for _, p := range k.links[f.s] {
-			seen[p] = true
-			els, ok := inside[p]
-			switch {
-			case f.s.Diverges != "" || slices.Contains(k.links[s], p) || !hasBody(k.c, p):
-			case !ok:
-				return fmt.Sprintf("is not in the body of line %d, as it is here", k.line(p))
-			case els != f.els:
-				return fmt.Sprintf("is in the other branch of line %d", k.line(p))
-			}
+			around[p] = true
 		}
 	}
 	for p, els := range inside {
-		if seen[p] || slices.Contains(k.links[s], p) {
+		if around[p] || slices.Contains(k.links[s], p) {
 			continue
 		}
 		if twin := k.bodyOf(p); twin != nil && !(els && (twin.Jumps || twin.Kind == gutter.Case)) {
@@ -253,6 +261,25 @@ func (k *checker) misplaced(s *gutter.Stmt, i int, frames []frame) string {
 		}
 	}
 	return ""
+}
+
+// outside says that a C statement, in the bodies inside, cannot be in that of
+// f, or "". One of the statements that f stands for must hold it.
+func (k *checker) outside(inside map[int]bool, own []int, f frame) string {
+	text := ""
+	for _, p := range k.links[f.s] {
+		els, ok := inside[p]
+		switch {
+		case ok && els == f.els:
+			return ""
+		case f.s.Diverges != "" || slices.Contains(own, p) || !hasBody(k.c, p):
+		case ok:
+			text = fmt.Sprintf("is in the other branch of line %d", k.line(p))
+		default:
+			text = fmt.Sprintf("is not in the body of line %d, as it is here", k.line(p))
+		}
+	}
+	return text
 }
 
 // hasBody reports whether C statement p has statements in its body.

@@ -38,6 +38,7 @@ type Stmt struct {
 	Parent    int     // index of the statement whose body it is in, or -1
 	Else      bool    // in the else branch of Parent
 	Tokens    []Token // without a final semicolon
+	Falls     bool    // of a case: it runs on into the next one
 }
 
 // Text returns the statement's tokens, one blank apart.
@@ -77,9 +78,12 @@ func split(tokens []Token) ([]Stmt, error) {
 
 // block reads statements up to a } or the end.
 func (s *splitter) block(parent int, els bool) error {
+	last := "" // what the statement before begins with
 	for len(s.tokens) > 0 && s.tokens[0].Text != "}" {
-		if t := s.tokens[0].Text; t == "case" || t == "default" {
+		first := s.tokens[0].Text
+		if first == "case" || first == "default" {
 			if parent >= 0 && s.stmts[parent].Kind == Case {
+				s.stmts[parent].Falls = !isJump(last)
 				parent = s.stmts[parent].Parent
 			}
 			if err := s.caseLabel(parent); err != nil {
@@ -91,8 +95,17 @@ func (s *splitter) block(parent int, els bool) error {
 		if err := s.stmt(parent, els); err != nil {
 			return err
 		}
+		last = first
 	}
 	return nil
+}
+
+func isJump(keyword string) bool {
+	switch keyword {
+	case "break", "continue", "return", "goto":
+		return true
+	}
+	return false
 }
 
 // stmt reads one statement, with its body.
@@ -235,6 +248,7 @@ func (s *splitter) caseLabel(parent int) error {
 	if last := len(s.stmts) - 1; s.stmts[last].Kind == Case && s.stmts[last].Parent == parent {
 		prev := &s.stmts[last]
 		prev.Tokens = append(prev.Tokens, label...)
+		prev.Falls = false
 		prev.End = label[len(label)-1].Line
 		return nil
 	}

@@ -36,6 +36,7 @@ type Stmt struct {
 	Lines              // the C lines in its gutter
 	Diverges  string   // why it is not as in C, or ""
 	Jumps     bool     // an if whose body ends with a jump
+	Falls     bool     // a case whose body ends with fallthrough
 }
 
 // walker lists the statements of a function.
@@ -113,6 +114,9 @@ func (w *walker) inspect(this int, n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
+			if w.p.line(n.Body.Lbrace) == w.p.line(n.Body.Rbrace) {
+				return true // on one line: a part of the statement
+			}
 			w.block(n.Body.List, this, false)
 			return false
 		case *ast.CallExpr:
@@ -172,6 +176,7 @@ func (w *walker) stmt(s ast.Stmt, parent int, els bool) {
 			w.inspect(this, e)
 		}
 		w.block(s.Body, this, false)
+		w.fn.Stmts[this].Falls = falls(s.Body)
 	case *ast.CommClause:
 		this := w.add(Case, s.Pos(), s.Colon+1, parent, els)
 		w.heads(this, s.Comm)
@@ -205,6 +210,14 @@ func (w *walker) ifStmt(s *ast.IfStmt, parent int, els bool) {
 	if s.Else != nil {
 		w.stmt(s.Else, this, true)
 	}
+}
+
+func falls(list []ast.Stmt) bool {
+	if len(list) == 0 {
+		return false
+	}
+	s, ok := list[len(list)-1].(*ast.BranchStmt)
+	return ok && s.Tok == token.FALLTHROUGH
 }
 
 // jumps reports whether control never leaves list at its end.
