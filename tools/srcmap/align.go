@@ -78,27 +78,37 @@ func (d *drift) findMoved(a, b []pin, used []bool) {
 
 // findChanged pairs what is left in gaps of the same size on both sides.
 func (d *drift) findChanged(used []bool) {
-	from := 0 // what follows the last statement that is in its place
-	for i := 0; i < len(d.to); i++ {
-		if d.to[i] >= 0 {
-			if !d.moved[i] {
-				from = d.to[i] + 1
-			}
+	from := 0 // of the gap in the other release
+	var gap []int
+	for i := 0; i <= len(d.to); i++ {
+		if i < len(d.to) && d.to[i] < 0 {
+			gap = append(gap, i)
+		}
+		if i < len(d.to) && (d.to[i] < 0 || d.moved[i]) {
 			continue
 		}
-		end := i
-		for end < len(d.to) && d.to[end] < 0 {
-			end++
+		to := len(used)
+		if i < len(d.to) {
+			to = d.to[i]
 		}
-		to := from
-		for to < len(used) && !used[to] {
-			to++
+		d.pair(gap, from, to, used)
+		gap, from = nil, to+1
+	}
+}
+
+// pair makes the statements of gap those of the other release that are unused
+// between from and to, if there are as many.
+func (d *drift) pair(gap []int, from, to int, used []bool) {
+	var free []int
+	for j := from; j < to; j++ {
+		if !used[j] {
+			free = append(free, j)
 		}
-		if to-from == end-i {
-			for ; i < end; i, from = i+1, from+1 {
-				d.to[i], d.changed[i], used[from] = from, true, true
-			}
-		}
-		i = end - 1
+	}
+	if len(free) != len(gap) {
+		return
+	}
+	for n, i := range gap {
+		d.to[i], d.changed[i], used[free[n]] = free[n], true, true
 	}
 }

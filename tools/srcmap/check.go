@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"herd/tools/srcmap/csrc"
@@ -19,7 +20,48 @@ func (n *coverage) add(m coverage) {
 }
 
 func (n coverage) String() string {
-	return fmt.Sprintf("%4d mapped (%d diverge)  %3d omitted  %4d in all", n.Mapped, n.Diverging, n.Omitted, n.Total)
+	return fmt.Sprintf("%7d %8d %8d %6d", n.Mapped, n.Diverging, n.Omitted, n.Total)
+}
+
+// check proves the mapping and prints its coverage.
+func (o *options) check() error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	findings := c.code.Findings
+	var sum coverage
+	fmt.Fprintf(o.stdout, "%-52s %7s %8s %8s %6s\n", "", "mapped", "diverge", "omitted", "total")
+	for _, mi := range c.mirrors {
+		n, bad := check(mi, c.pins.release, c.tree.release)
+		findings = append(findings, bad...)
+		fmt.Fprintf(o.stdout, "%-52s %s\n", mi.name(), n)
+		sum.add(n)
+	}
+	findings = append(findings, c.lost(o.mapFile)...)
+	fmt.Fprintf(o.stdout, "%-52s %s\n", fmt.Sprintf("%d functions of nginx %s", len(c.mirrors), c.tree.release), sum)
+	for _, dir := range slices.Sorted(maps.Keys(c.code.Unnumbered)) {
+		fmt.Fprintf(o.stdout, "%s: %d functions mirror nginx's, but not line by line\n", dir, c.code.Unnumbered[dir])
+	}
+	for _, f := range findings {
+		fmt.Fprintln(o.stderr, f)
+	}
+	if len(findings) > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// lost reports the functions of the map that nothing mirrors any more.
+func (c *course) lost(mapFile string) []gutter.Finding {
+	var list []gutter.Finding
+	for _, ref := range slices.Sorted(maps.Keys(c.pins.funcs)) {
+		if !slices.ContainsFunc(c.mirrors, func(mi *mirror) bool { return mi.ref.String() == ref }) {
+			list = append(list, gutter.Finding{Path: mapFile, Line: 1,
+				Text: fmt.Sprintf("nothing mirrors %s any more: if that is meant, run srcmap repin", ref)})
+		}
+	}
+	return list
 }
 
 // check proves that mi's Go functions stand for its C function, statement by
@@ -31,6 +73,7 @@ func check(mi *mirror, pinned, release string) (coverage, []gutter.Finding) {
 		return coverage{}, k.findings
 	}
 	k.walkAll()
+	k.parts()
 	for _, fn := range mi.gos {
 		k.siblings(fn)
 	}
@@ -97,8 +140,8 @@ func (k *checker) walk(fn *gutter.Func, outer []frame, called bool) {
 		if len(s.Ranges) > 0 {
 			k.stmt(fn, s, frames)
 		} else if !seam[i] && s.Diverges == "" && !isImplied(fn, i, called) {
-			k.report(fn, s.Line, "this %s stands for nothing in %s: end its line with the C line, or mark it DIVERGES: with the reason",
-				s.Kind, k.ref.Func)
+			k.report(fn, s.Line, "this stands for nothing in %s: end its line with the C line, or mark it DIVERGES: with the reason",
+				k.ref.Func)
 		}
 		for _, h := range helpers {
 			if !k.walked[h] {
@@ -152,7 +195,7 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 		k.stood[i] = k.stood[i] || k.kindFits(s, links, chain(fn, s))
 	}
 	if !k.kindFits(s, links, chain(fn, s)) && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
-		k.report(fn, s.Line, "a %s cannot stand for the %s of C line %d", s.Kind, cs[0].Kind, cs[0].Line)
+		k.report(fn, s.Line, "this is of the kind %q, and C line %d of the kind %q", s.Kind, cs[0].Line, cs[0].Kind)
 		return
 	}
 	if text := disagree(s, cs); text != "" {
@@ -339,6 +382,31 @@ func (k *checker) words(s *gutter.Stmt) map[string]bool {
 	return words(tokens)
 }
 
+// parts compares the number of Go statements that stand for each C statement
+// with the map: where there are several, one that is lost would not be missed.
+func (k *checker) parts() {
+	if k.isNew {
+		return
+	}
+	count := make([]int, len(k.pins))
+	at := make([]*gutter.Func, len(k.pins))
+	line := make([]int, len(k.pins))
+	for _, fn := range k.gos {
+		for i := range fn.Stmts {
+			for _, pin := range k.pinned[&fn.Stmts[i]] {
+				count[pin]++
+				at[pin], line[pin] = fn, fn.Stmts[i].Line
+			}
+		}
+	}
+	for pin, n := range count {
+		if was := k.pins[pin].parts; n > 0 && n != was {
+			k.report(at[pin], line[pin], "C line %d: %d Go statements stand for it, and %d do in the map: "+
+				"if that is meant, run srcmap repin", k.pins[pin].lines.First, n, was)
+		}
+	}
+}
+
 // coverage counts, and reports the C statements that nothing stands for, or
 // not enough.
 func (k *checker) coverage() coverage {
@@ -354,9 +422,16 @@ func (k *checker) coverage() coverage {
 			}
 		}
 	}
-	n := coverage{Mapped: len(mapped), Total: len(k.c.Stmts)}
+	var n coverage
 	var missing []int
 	for i := range k.c.Stmts {
+		if k.c.Stmts[i].Implied {
+			if len(missing) > 0 && missing[len(missing)-1] == i-1 {
+				missing = append(missing, i)
+			}
+			continue
+		}
+		n.Total++
 		o, omitted := k.omitted[i]
 		s, fn := mapped[i], path[i]
 		switch {
@@ -368,14 +443,17 @@ func (k *checker) coverage() coverage {
 		case s == nil:
 			missing = append(missing, i)
 		case !diverging[i] && !k.stood[i]:
-			k.report(fn, s.Line, "this can only be a part of C line %d, which is of the kind: %s", k.line(i), k.c.Stmts[i].Kind)
+			k.report(fn, s.Line, "this is of the kind %q, and can only be a part of C line %d, of the kind %q", s.Kind, k.line(i), k.c.Stmts[i].Kind)
 		}
-		if s != nil && diverging[i] {
+		if s != nil {
+			n.Mapped++
+		}
+		if diverging[i] {
 			n.Diverging++
 		}
 	}
 	for _, r := range k.ranges(missing) {
-		k.report(k.gos[0], k.gos[0].Line, "nothing stands for C line %s: mirror it, or declare //nginx:omit %s REASON", r, r)
+		k.report(k.gos[0], k.gos[0].Line, "nothing stands for C %s: mirror it, or declare //nginx:omit %s REASON", inLines(r), r)
 	}
 	return n
 }

@@ -84,28 +84,28 @@ func (n tally) String() string {
 }
 
 // drift prints what changed in the mirrored functions between two releases.
-func (c *command) drift() error {
-	if c.to == "" {
+func (o *options) drift() error {
+	if o.to == "" {
 		return errors.New("drift from -src DIR to which tree? give -to DIR")
 	}
-	ref, err := c.load(c.src)
+	c, err := o.load()
 	if err != nil {
 		return err
 	}
-	to, err := openTree(c.to)
+	to, err := openTree(o.to)
 	if err != nil {
 		return err
 	}
 	sum := tally{}
 	drifted := false
-	for _, mi := range ref.mirrors {
+	for _, mi := range c.mirrors {
 		fn, err := to.function(mi.ref)
 		if err != nil {
 			return err
 		}
 		if mi.c == nil || fn == nil {
 			drifted = drifted || mi.c != fn
-			c.printAbsent(mi, fn, ref.tree, to)
+			o.printAbsent(mi, fn, c.tree, to)
 			continue
 		}
 		n := tally{}
@@ -116,57 +116,57 @@ func (c *command) drift() error {
 		}
 		if n["same"] < len(list) {
 			drifted = true
-			c.printChanges(mi, list, ref.tree, to)
+			o.printChanges(mi, list, c.tree, to)
 		}
 	}
-	fmt.Fprintf(c.stdout, "nginx %s to %s: %s\n", ref.tree.release, to.release, sum)
+	fmt.Fprintf(o.stdout, "nginx %s to %s: %s\n", c.tree.release, to.release, sum)
 	if drifted {
 		return errFindings
 	}
 	return nil
 }
 
-func (c *command) printAbsent(mi *mirror, fn *csrc.Func, from, to *tree) {
+func (o *options) printAbsent(mi *mirror, fn *csrc.Func, from, to *tree) {
 	switch {
 	case mi.c != nil:
-		fmt.Fprintf(c.stdout, "%s %s\n  not in %s\n\n", mi.ref.File, mi.ref.Func, to.release)
+		fmt.Fprintf(o.stdout, "%s %s\n  not in %s\n\n", mi.ref.File, mi.ref.Func, to.release)
 	case fn != nil:
-		fmt.Fprintf(c.stdout, "%s %s\n  not in %s, but in %s\n\n", mi.ref.File, mi.ref.Func, from.release, to.release)
+		fmt.Fprintf(o.stdout, "%s %s\n  not in %s, but in %s\n\n", mi.ref.File, mi.ref.Func, from.release, to.release)
 	}
 }
 
 // printChanges prints the changes of one function, with the text of both
 // releases and the Go lines that stand for the older one.
-func (c *command) printChanges(mi *mirror, list []change, from, to *tree) {
-	fmt.Fprintf(c.stdout, "%s %s\n", mi.ref.File, mi.ref.Func)
+func (o *options) printChanges(mi *mirror, list []change, from, to *tree) {
+	fmt.Fprintf(o.stdout, "%s %s\n", mi.ref.File, mi.ref.Func)
 	for _, ch := range list {
 		switch ch.kind {
 		case "same":
 			continue
 		case "appeared":
-			fmt.Fprintf(c.stdout, "  appeared at %d\n", ch.new.Line)
+			fmt.Fprintf(o.stdout, "  appeared at %d\n", ch.new.Line)
 		case "vanished":
-			fmt.Fprintf(c.stdout, "  vanished from %d%s\n", ch.old.Line, mi.twins(ch.index))
+			fmt.Fprintf(o.stdout, "  vanished from %d%s\n", ch.old.Line, mi.twins(ch.index))
 		case "changed":
-			fmt.Fprintf(c.stdout, "  changed from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
+			fmt.Fprintf(o.stdout, "  changed from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
 		case "moved":
-			fmt.Fprintf(c.stdout, "  moved from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
+			fmt.Fprintf(o.stdout, "  moved from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
 		case "nested":
-			fmt.Fprintf(c.stdout, "  in another body: from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
+			fmt.Fprintf(o.stdout, "  in another body: from %d to %d%s\n", ch.old.Line, ch.new.Line, mi.twins(ch.index))
 		}
 		if ch.kind == "changed" || ch.kind == "vanished" {
-			c.printText("-", from, mi.ref.File, ch.old)
+			o.printText("-", from, mi.ref.File, ch.old)
 		}
 		if ch.new != nil {
-			c.printText("+", to, mi.ref.File, ch.new)
+			o.printText("+", to, mi.ref.File, ch.new)
 		}
 	}
-	fmt.Fprintln(c.stdout)
+	fmt.Fprintln(o.stdout)
 }
 
-func (c *command) printText(sign string, t *tree, file string, s *csrc.Stmt) {
+func (o *options) printText(sign string, t *tree, file string, s *csrc.Stmt) {
 	for _, line := range t.lines[file][s.Line-1 : s.End] {
-		fmt.Fprintf(c.stdout, "    %s %s\n", sign, strings.TrimRight(line, " \\"))
+		fmt.Fprintf(o.stdout, "    %s %s\n", sign, strings.TrimRight(line, " \\"))
 	}
 }
 
@@ -198,28 +198,28 @@ func (mi *mirror) standsFor(s *gutter.Stmt, i int) bool {
 	return false
 }
 
-// table prints, in Markdown, what each of the releases in c.args changed in
+// table prints, in Markdown, what each of the releases in o.args changed in
 // the functions that are mirrored.
-func (c *command) table() error {
-	ref, err := c.load(c.src)
+func (o *options) table() error {
+	c, err := o.load()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "| nginx | statements as in %s | what differs |\n|---|---|---|\n", ref.tree.release)
-	for _, dir := range c.args {
+	fmt.Fprintf(o.stdout, "| nginx | statements as in %s | what differs |\n|---|---|---|\n", c.tree.release)
+	for _, dir := range o.args {
 		to, err := openTree(dir)
 		if err != nil {
 			return err
 		}
 		sum := tally{}
 		var differ []string
-		for _, mi := range ref.mirrors {
+		for _, mi := range c.mirrors {
 			fn, err := to.function(mi.ref)
 			if err != nil {
 				return err
 			}
 			if fn == nil {
-				differ = append(differ, fmt.Sprintf("no `%s`", mi.ref))
+				differ = append(differ, fmt.Sprintf("no `%s`", mi.name()))
 				continue
 			}
 			n := tally{}
@@ -231,13 +231,13 @@ func (c *command) table() error {
 			}
 			if same := n["same"]; same < len(mi.c.Stmts) || len(n) > 1 {
 				delete(n, "same")
-				differ = append(differ, fmt.Sprintf("`%s`: %s", mi.ref, strings.TrimPrefix(n.String(), "0 the same, ")))
+				differ = append(differ, fmt.Sprintf("`%s`: %s", mi.name(), strings.TrimPrefix(n.String(), "0 the same, ")))
 			}
 		}
 		if differ == nil {
 			differ = []string{"nothing"}
 		}
-		fmt.Fprintf(c.stdout, "| %s | %d of %d | %s |\n", to.release, sum["same"], ref.total(), strings.Join(differ, "<br>"))
+		fmt.Fprintf(o.stdout, "| %s | %d of %d | %s |\n", to.release, sum["same"], c.total(), strings.Join(differ, "<br>"))
 	}
 	return nil
 }

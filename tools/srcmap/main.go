@@ -3,19 +3,7 @@
 // Every statement of a mirrored Go function carries the number of the C line
 // it stands for (package gutter says how). srcmap reads the real C source and
 // checks that nothing is missing, made up, out of order or in another branch.
-//
-//	srcmap check -src DIR              prove it; print the coverage
-//	srcmap drift -src DIR -to DIR2     what changed between two releases
-//	srcmap repin -src DIR2             move the numbers to another release
-//	srcmap table DIR...                what each release changed, in Markdown
-//	srcmap show  -src DIR FUNCTION     C and Go side by side
-//	srcmap serve -src DIR              the same as a page, on loopback
-//
-// DIR is an unpacked nginx source tree; NGINX_SRC is its default. No C text
-// is kept in this tree.
-//
-// It exits with 0 if all is well, 1 if there are findings, 2 if it could not
-// look: wrong usage, an unreadable file.
+// See README.md, or srcmap -h.
 package main
 
 import (
@@ -23,32 +11,27 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"herd/tools/srcmap/gutter"
+)
+
+// Exit codes. With findings, the command itself went well.
+const (
+	exitFindings = 1
+	exitUsage    = 2
 )
 
 // errFindings says that findings were printed.
 var errFindings = errors.New("findings")
 
-func main() {
-	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errFindings):
-		os.Exit(1)
-	default:
-		fmt.Fprintln(os.Stderr, "srcmap:", err)
-		os.Exit(2)
-	}
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is what the flags of a command set.
-type command struct {
-	src, to string // nginx source trees
+// options are what the flags of a command set.
+type options struct {
+	src     string // nginx source tree
+	to      string // another one
 	goDir   string
 	mapFile string
 	addr    string
@@ -57,48 +40,87 @@ type command struct {
 	stdout, stderr io.Writer
 }
 
-// commands holds each command's synopsis and what it runs.
-var commands = map[string]struct {
-	synopsis string
-	run      func(*command) error
-}{
-	"check": {"check -src DIR", (*command).check},
-	"drift": {"drift -src DIR -to DIR2", (*command).drift},
-	"repin": {"repin -src DIR2", (*command).repin},
-	"serve": {"serve -src DIR", (*command).serve},
-	"show":  {"show -src DIR FUNCTION", (*command).show},
-	"table": {"table -src DIR DIR2 ...", (*command).table},
+// command is one of srcmap's.
+type command struct {
+	name, args, about string
+	run               func(*options) error
 }
 
-const usage = `usage: srcmap COMMAND [flags]; "srcmap COMMAND -h" lists a command's flags
-`
+// commands are in the order of the usage message.
+func commands() []command {
+	return []command{
+		{"check", "", "prove the mapping; print the coverage of each function", (*options).check},
+		{"drift", "-to DIR2", "say what changed in the mirrored functions between two releases", (*options).drift},
+		{"repin", "", "rewrite the numbers in the gutters for the release in DIR", (*options).repin},
+		{"table", "DIR2 ...", "say in Markdown what each release changed", (*options).table},
+		{"show", "FUNCTION ...", "print C and Go side by side; a C name or a Go name will do", (*options).show},
+		{"serve", "[-addr ADDRESS]", "show the same as a page, on loopback", (*options).serve},
+	}
+}
 
-func run(args []string, stdout, stderr io.Writer) error {
+func usage(w io.Writer) {
+	fmt.Fprint(w, "usage: srcmap COMMAND [-src DIR] [-go DIR] [-map FILE] ...\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-5s %-16s %s\n", c.name, c.args, c.about)
+	}
+	fmt.Fprint(w, "\nDIR is an unpacked nginx source tree (the directory that has src in it).\n"+
+		"Exit status: 0 all is well, 1 findings, 2 wrong usage or an unreadable file.\n"+
+		"srcmap COMMAND -h lists the flags.\n")
+}
+
+// run runs a command line and returns its exit status.
+func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
-		return errors.New("no command; srcmap -h lists them")
+		usage(stderr)
+		return exitUsage
 	}
-	cmd, ok := commands[args[0]]
-	if !ok {
-		if strings.Trim(args[0], "-") == "h" || strings.Trim(args[0], "-") == "help" {
-			fmt.Fprint(stdout, usage)
-			return nil
+	switch args[0] {
+	case "-h", "-help", "--help", "help":
+		usage(stdout)
+		return 0
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.main(args[1:], stdout, stderr)
 		}
-		return fmt.Errorf("no command %q; srcmap -h lists them", args[0])
 	}
-	c := &command{stdout: stdout, stderr: stderr}
-	flags := flag.NewFlagSet(cmd.synopsis, flag.ContinueOnError)
+	fmt.Fprintf(stderr, "srcmap: no command %q; srcmap -h lists them\n", args[0])
+	return exitUsage
+}
+
+func (c *command) main(args []string, stdout, stderr io.Writer) int {
+	o := &options{stdout: stdout, stderr: stderr}
+	flags := flag.NewFlagSet("srcmap "+c.name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&c.src, "src", os.Getenv("NGINX_SRC"), "the nginx source tree `DIR`; $NGINX_SRC by default")
-	flags.StringVar(&c.addr, "addr", "127.0.0.1:8025", "serve: listen on `ADDRESS`")
-	flags.StringVar(&c.to, "to", "", "drift: the other release's source tree `DIR`")
-	root := moduleRoot()
-	flags.StringVar(&c.goDir, "go", filepath.Join(root, "nginxref"), "the Go code, below `DIR`")
-	flags.StringVar(&c.mapFile, "map", filepath.Join(root, "tools/srcmap/map.txt"), "the map `FILE`")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "usage: srcmap %s -src DIR %s\n%s\n", c.name, c.args, c.about)
+		flags.PrintDefaults()
 	}
-	c.args = flags.Args()
-	return cmd.run(c)
+	root := moduleRoot()
+	flags.StringVar(&o.src, "src", os.Getenv("NGINX_SRC"), "nginx source tree `DIR`; $NGINX_SRC if not given")
+	flags.StringVar(&o.goDir, "go", filepath.Join(root, "nginxref"), "Go code below `DIR`")
+	flags.StringVar(&o.mapFile, "map", filepath.Join(root, "tools/srcmap/map.txt"), "map `FILE`")
+	switch c.name {
+	case "drift":
+		flags.StringVar(&o.to, "to", "", "the other release's source tree `DIR`")
+	case "serve":
+		flags.StringVar(&o.addr, "addr", "127.0.0.1:8025", "listen on `ADDRESS`")
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return exitUsage
+	}
+	o.args = flags.Args()
+
+	switch err := c.run(o); {
+	case errors.Is(err, errFindings):
+		return exitFindings
+	case err != nil:
+		fmt.Fprintln(stderr, "srcmap:", err)
+		return exitUsage
+	}
+	return 0
 }
 
 // moduleRoot returns the directory of the go.mod above the working directory,
@@ -114,57 +136,42 @@ func moduleRoot() string {
 	return "."
 }
 
-// load reads the Go code, the map and the source tree at dir.
-func (c *command) load(dir string) (*nginxref, error) {
-	if dir == "" {
-		return nil, errors.New("which nginx source tree? give -src DIR or set NGINX_SRC")
-	}
-	t, err := openTree(dir)
-	if err != nil {
-		return nil, err
-	}
-	m, err := readPins(c.mapFile)
-	if err != nil {
-		return nil, err
-	}
-	code, err := gutter.Load(c.goDir)
-	if err != nil {
-		return nil, err
-	}
-	list, err := mirrors(code.Funcs, m, t)
-	return &nginxref{code, m, t, list}, err
-}
-
-// nginxref is the Go code beside the C code of a source tree.
-type nginxref struct {
+// course is the Go code beside the C code of a source tree.
+type course struct {
 	code    *gutter.Code
 	pins    *pinMap
 	tree    *tree
 	mirrors []*mirror
 }
 
-func (c *command) check() error {
-	ref, err := c.load(c.src)
+// load reads the Go code, the map and the source tree.
+func (o *options) load() (*course, error) {
+	if o.src == "" {
+		return nil, errors.New("which nginx source tree? give -src DIR or set NGINX_SRC")
+	}
+	t, err := openTree(o.src)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	findings := ref.code.Findings
-	var sum coverage
-	for _, mi := range ref.mirrors {
-		n, bad := check(mi, ref.pins.release, ref.tree.release)
-		findings = append(findings, bad...)
-		fmt.Fprintf(c.stdout, "%-32s %s\n", mi.ref.Func, n)
-		sum.add(n)
+	m, err := readPins(o.mapFile)
+	if err != nil {
+		return nil, err
 	}
-	fmt.Fprintf(c.stdout, "%-32s %s\n", fmt.Sprintf("%d functions of nginx %s", len(ref.mirrors), ref.tree.release), sum)
-	for _, dir := range slices.Sorted(maps.Keys(ref.code.Unnumbered)) {
-		fmt.Fprintf(c.stdout, "%s: %d functions mirror nginx's, but not line by line\n", dir, ref.code.Unnumbered[dir])
+	code, err := gutter.Load(o.goDir)
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range findings {
-		fmt.Fprintln(c.stderr, f)
+	list, err := mirrors(code.Funcs, m, t)
+	return &course{code, m, t, list}, err
+}
+
+// total counts the C statements of the mirrored functions.
+func (c *course) total() int {
+	n := 0
+	for _, mi := range c.mirrors {
+		if mi.c != nil {
+			n += len(mi.c.Stmts)
+		}
 	}
-	if len(findings) > 0 {
-		return errFindings
-	}
-	return nil
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"herd/tools/srcmap/csrc"
 	"herd/tools/srcmap/gutter"
@@ -15,6 +16,7 @@ type mirror struct {
 	c       *csrc.Func     // in the tree at hand; nil if that release has none
 	gos     []*gutter.Func // by place
 	pins    []pin
+	isNew   bool                   // not in the map yet: pins are those of c
 	drift   drift                  // of the pins against c
 	pinned  map[*gutter.Stmt][]int // the pins that a Go statement names
 	links   map[*gutter.Stmt][]int // the C statements that it stands for, ascending
@@ -51,6 +53,11 @@ func mirrors(funcs []*gutter.Func, m *pinMap, t *tree) ([]*mirror, error) {
 	return list, nil
 }
 
+// name returns the C function's name, with the settings that set it apart.
+func (mi *mirror) name() string {
+	return strings.Join(append([]string{mi.ref.Func}, mi.ref.Settings...), " ")
+}
+
 // resolve reads the C function and follows the gutters' numbers to its
 // statements: the number is looked up in the map, which has the hash of the
 // statement that stands there in the pinned release, and the hash in the tree.
@@ -66,8 +73,8 @@ func (mi *mirror) resolve(t *tree) error {
 	if c == nil {
 		return nil
 	}
-	if mi.pins == nil { // new since the last repin: the numbers are this tree's
-		mi.pins = pinsOf(c)
+	if mi.pins == nil {
+		mi.pins, mi.isNew = pinsOf(c), true
 	}
 	mi.drift = align(mi.pins, pinsOf(c))
 	for _, fn := range mi.gos {
@@ -152,6 +159,14 @@ func (mi *mirror) helpers(fn *gutter.Func, s *gutter.Stmt) []*gutter.Func {
 		}
 	}
 	return list
+}
+
+// inLines writes a range for a message.
+func inLines(r gutter.Range) string {
+	if r.First == r.Last {
+		return "line " + r.String()
+	}
+	return "lines " + r.String()
 }
 
 // stale says how a pin of one release is not as it was in the tree at hand,

@@ -11,11 +11,12 @@ import (
 	"herd/tools/srcmap/gutter"
 )
 
-// pin is where a C statement stands in the pinned release, and the hash of
-// its text.
+// pin is where a C statement stands in the pinned release, the hash of its
+// text, and how many Go statements stand for it, 0 if it is omitted.
 type pin struct {
 	lines gutter.Range
 	hash  string
+	parts int
 }
 
 // pinMap says what the line numbers in the gutters mean: it lists the
@@ -29,14 +30,14 @@ func pinsOf(fn *csrc.Func) []pin {
 	pins := make([]pin, len(fn.Stmts))
 	for i := range fn.Stmts {
 		s := &fn.Stmts[i]
-		pins[i] = pin{gutter.Range{First: s.Line, Last: s.End}, s.Hash()}
+		pins[i] = pin{lines: gutter.Range{First: s.Line, Last: s.End}, hash: s.Hash()}
 	}
 	return pins
 }
 
 const pinHeader = `# What the line numbers in nginxref's gutters mean: the statements of each
-# mirrored C function, their lines in the release below and the hashes of their
-# text. Written by "srcmap repin".
+# mirrored C function, their lines in the release below, the hashes of their text,
+# and how many Go statements stand for each. Written by "srcmap repin".
 `
 
 // readPins reads the map at path; a map that is not there yet is empty.
@@ -63,7 +64,8 @@ func readPins(path string) (*pinMap, error) {
 			m.funcs[ref] = []pin{}
 		default:
 			var p pin
-			if _, err := fmt.Sscanf(line, "\t%d-%d %s", &p.lines.First, &p.lines.Last, &p.hash); err != nil || ref == "" {
+			_, err := fmt.Sscanf(line, "\t%d-%d %s %d", &p.lines.First, &p.lines.Last, &p.hash, &p.parts)
+			if err != nil || ref == "" {
 				return nil, fmt.Errorf("%s:%d: not a statement (write the map again with repin)", path, n)
 			}
 			m.funcs[ref] = append(m.funcs[ref], p)
@@ -79,7 +81,7 @@ func (m *pinMap) write(path string, order []string) error {
 	for _, ref := range order {
 		fmt.Fprintf(&b, "\n%s\n", ref)
 		for _, p := range m.funcs[ref] {
-			fmt.Fprintf(&b, "\t%d-%d %s\n", p.lines.First, p.lines.Last, p.hash)
+			fmt.Fprintf(&b, "\t%d-%d %s %d\n", p.lines.First, p.lines.Last, p.hash, p.parts)
 		}
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)

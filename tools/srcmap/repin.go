@@ -17,27 +17,27 @@ type edit struct {
 }
 
 // repin rewrites the numbers in the gutters, and the map, for the release in
-// c.src. Where the C code is not what it was, it says what a person has to
+// o.src. Where the C code is not what it was, it says what a person has to
 // look at.
-func (c *command) repin() error {
-	ref, err := c.load(c.src)
+func (o *options) repin() error {
+	c, err := o.load()
 	if err != nil {
 		return err
 	}
-	findings := ref.code.Findings
+	findings := c.code.Findings
 	edits := map[string][]edit{}
-	for _, mi := range ref.mirrors {
+	for _, mi := range c.mirrors {
 		if mi.c == nil {
 			return fmt.Errorf("nginx %s has no %s in %s: take its directive off %s:%d first",
-				ref.tree.release, mi.ref.Func, mi.ref.File, mi.gos[0].Path, mi.gos[0].Line)
+				c.tree.release, mi.ref.Func, mi.ref.File, mi.gos[0].Path, mi.gos[0].Line)
 		}
 		findings = append(findings, mi.bad...)
-		findings = append(findings, mi.review(ref.pins.release, ref.tree.release)...)
+		findings = append(findings, mi.review(c.pins.release, c.tree.release)...)
 		for _, fn := range mi.gos {
 			edits[fn.Path] = append(edits[fn.Path], mi.renumber(fn)...)
 		}
 	}
-	if err := ref.writeMap(c.mapFile); err != nil {
+	if err := c.writeMap(o.mapFile); err != nil {
 		return err
 	}
 	for path, list := range edits {
@@ -46,9 +46,9 @@ func (c *command) repin() error {
 		}
 	}
 	for _, f := range findings {
-		fmt.Fprintln(c.stderr, f)
+		fmt.Fprintln(o.stderr, f)
 	}
-	fmt.Fprintf(c.stdout, "the numbers are now those of nginx %s\n", ref.tree.release)
+	fmt.Fprintf(o.stdout, "the numbers are now those of nginx %s\n", c.tree.release)
 	if len(findings) > 0 {
 		return errFindings
 	}
@@ -71,7 +71,7 @@ func (mi *mirror) review(from, to string) []gutter.Finding {
 	first := mi.gos[0]
 	for _, r := range mi.ranges(mi.drift.appeared) {
 		list = append(list, gutter.Finding{Path: first.Path, Line: first.Line,
-			Text: fmt.Sprintf("C line %s of nginx %s is new in %s", r, to, mi.ref.Func)})
+			Text: fmt.Sprintf("C %s of nginx %s: new in %s", inLines(r), to, mi.ref.Func)})
 	}
 	return list
 }
@@ -125,24 +125,24 @@ func rewrite(path string, edits []edit) error {
 }
 
 // writeMap writes the map for the tree at hand.
-func (ref *nginxref) writeMap(path string) error {
-	m := &pinMap{release: ref.tree.release, funcs: map[string][]pin{}}
+func (c *course) writeMap(path string) error {
+	m := &pinMap{release: c.tree.release, funcs: map[string][]pin{}}
 	var order []string
-	for _, mi := range ref.mirrors {
+	for _, mi := range c.mirrors {
 		order = append(order, mi.ref.String())
-		m.funcs[mi.ref.String()] = pinsOf(mi.c)
+		m.funcs[mi.ref.String()] = mi.repinned()
 	}
 	slices.Sort(order)
 	return m.write(path, order)
 }
 
-// total counts the C statements of the mirrored functions.
-func (ref *nginxref) total() int {
-	n := 0
-	for _, mi := range ref.mirrors {
-		if mi.c != nil {
-			n += len(mi.c.Stmts)
+// repinned returns the pins of the tree at hand.
+func (mi *mirror) repinned() []pin {
+	pins := pinsOf(mi.c)
+	for _, links := range mi.links {
+		for _, i := range links {
+			pins[i].parts++
 		}
 	}
-	return n
+	return pins
 }

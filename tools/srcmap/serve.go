@@ -36,49 +36,49 @@ type pageFunction struct {
 
 // serve shows the functions side by side on a page, until it is killed. The
 // sources are read anew for each request.
-func (c *command) serve() error {
-	if _, err := c.load(c.src); err != nil {
+func (o *options) serve() error {
+	if _, err := o.load(); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", c.addr)
+	l, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return fmt.Errorf("%w (choose another address with -addr)", err)
 	}
-	fmt.Fprintf(c.stdout, "http://%s/\n", l.Addr())
-	return http.Serve(l, http.HandlerFunc(c.handle))
+	fmt.Fprintf(o.stdout, "http://%s/\n", l.Addr())
+	return http.Serve(l, http.HandlerFunc(o.handle))
 }
 
-func (c *command) handle(w http.ResponseWriter, r *http.Request) {
-	data, err := c.page(r.URL.Query().Get("f"))
+func (o *options) handle(w http.ResponseWriter, r *http.Request) {
+	data, err := o.page(r.URL.Query().Get("f"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := page.Execute(w, data); err != nil {
-		fmt.Fprintln(c.stderr, err)
+		fmt.Fprintln(o.stderr, err)
 	}
 }
 
 // page gathers the list of functions and the one that is called name, if any.
-func (c *command) page(name string) (*pageData, error) {
-	ref, err := c.load(c.src)
+func (o *options) page(name string) (*pageData, error) {
+	c, err := o.load()
 	if err != nil {
 		return nil, err
 	}
-	data := &pageData{Release: ref.tree.release, Title: name}
+	data := &pageData{Release: c.tree.release, Title: name}
 	found := name == ""
-	for _, mi := range ref.mirrors {
+	for _, mi := range c.mirrors {
 		if mi.c == nil {
 			continue
 		}
-		n, bad := check(mi, ref.pins.release, ref.tree.release)
+		n, bad := check(mi, c.pins.release, c.tree.release)
 		data.Functions = append(data.Functions, pageFunction{mi.ref.String(), n, len(bad)})
 		if mi.ref.String() != name {
 			continue
 		}
 		found = true
-		sh, err := newSheet(mi, ref.tree)
+		sh, err := newSheet(mi, c.tree)
 		if err != nil {
 			return nil, err
 		}

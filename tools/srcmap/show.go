@@ -9,27 +9,27 @@ import (
 	"herd/tools/srcmap/gutter"
 )
 
-// show prints the functions that c.args name, by their C or Go names.
-func (c *command) show() error {
-	ref, err := c.load(c.src)
+// show prints the functions that o.args name, by their C or Go names.
+func (o *options) show() error {
+	c, err := o.load()
 	if err != nil {
 		return err
 	}
-	if len(c.args) == 0 {
+	if len(o.args) == 0 {
 		return errors.New("which function? show FUNCTION takes a C name or a Go name")
 	}
-	for _, name := range c.args {
+	for _, name := range o.args {
 		found := false
-		for _, mi := range ref.mirrors {
+		for _, mi := range c.mirrors {
 			if mi.c == nil || !mi.isNamed(name) {
 				continue
 			}
 			found = true
-			sh, err := newSheet(mi, ref.tree)
+			sh, err := newSheet(mi, c.tree)
 			if err != nil {
 				return err
 			}
-			sh.print(c)
+			sh.print(o)
 		}
 		if !found {
 			return fmt.Errorf("no mirrored function is called %s; check lists them", name)
@@ -47,11 +47,11 @@ func (mi *mirror) isNamed(name string) bool {
 // cWidth is how many columns show gives to C: nginx's lines end at 80.
 const cWidth = 80
 
-func (sh *sheet) print(c *command) {
-	fmt.Fprintf(c.stdout, "     %-*s  %s\n", cWidth, sh.mi.ref, sh.mi.gos[0].Path)
+func (sh *sheet) print(o *options) {
+	fmt.Fprintf(o.stdout, "     %-*s  %s\n", cWidth, sh.mi.ref, sh.mi.gos[0].Path)
 	for _, r := range sh.rows {
 		if r.Note != "" {
-			fmt.Fprintf(c.stdout, "     %*s  -- %s\n", cWidth, "", r.Note)
+			fmt.Fprintf(o.stdout, "     %*s  -- %s\n", cWidth, "", r.Note)
 		}
 		for i := range max(len(r.C), len(r.Go)) {
 			left, right := "", ""
@@ -61,8 +61,8 @@ func (sh *sheet) print(c *command) {
 			if i < len(r.Go) {
 				right = fmt.Sprintf("%4d %s", r.Go[i].Number, r.Go[i].Text)
 			}
-			fmt.Fprintln(c.stdout, strings.TrimRight(fmt.Sprintf("%-*s  %s", cWidth+5, left, right), " "))
+			fmt.Fprintln(o.stdout, strings.TrimRight(fmt.Sprintf("%-*s  %s", cWidth+5, left, right), " "))
 		}
 	}
-	fmt.Fprintln(c.stdout)
+	fmt.Fprintln(o.stdout)
 }

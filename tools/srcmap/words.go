@@ -42,20 +42,24 @@ func cTokens(s *csrc.Stmt) []string {
 // word matches the words in a name, split at capitals, digits and underscores.
 var word = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+|[0-9]+`)
 
-// words returns the set of words in tokens, in lower case. What C and Go spell
-// differently as a rule counts as the same word.
+// words returns the set of words in tokens, in lower case, and of pairs that
+// follow one another. What C and Go spell differently as a rule counts as the
+// same word.
 func words(tokens []string) map[string]bool {
 	set := map[string]bool{}
+	last := ""
 	for _, t := range tokens {
 		for _, w := range word.FindAllString(t, -1) {
 			w = strings.ToLower(w)
 			switch w {
-			case "ngx", "t", "uint", "int", "core", "cycle", "c":
+			case "ngx", "t", "uint", "int", "core", "cycle":
+				continue
 			case "null":
-				set["nil"] = true
-			default:
-				set[w] = true
+				w = "nil"
 			}
+			set[w] = true
+			set[last+" "+w] = true
+			last = w
 		}
 	}
 	return set

@@ -25,13 +25,13 @@ const (
 	Break    StmtKind = "break"
 	Continue StmtKind = "continue"
 	Goto     StmtKind = "goto"
+	Label    StmtKind = "label"
 )
 
 // Stmt is one statement; of one with a body, its head: if (...), for (...).
 //
 // Not statements: braces, else, declarations without an initialiser, the
-// empty statement. A goto's label and the break that ends a case count as
-// part of the statement after and before them.
+// empty statement.
 type Stmt struct {
 	Kind      StmtKind
 	Line, End int     // its first and last line
@@ -39,6 +39,7 @@ type Stmt struct {
 	Else      bool    // in the else branch of Parent
 	Tokens    []Token // without a final semicolon
 	Falls     bool    // of a case: it runs on into the next one
+	Implied   bool    // a label, or the break that ends a case: Go needs none
 }
 
 // Text returns the statement's tokens, one blank apart.
@@ -60,7 +61,6 @@ func (s *Stmt) Hash() string {
 type splitter struct {
 	tokens []Token
 	stmts  []Stmt
-	label  []Token // of a goto, waiting for its statement
 }
 
 // split returns the statements in tokens, the inside of a function's braces or
@@ -133,8 +133,8 @@ func (s *splitter) stmt(parent int, els bool) error {
 		return s.doWhile(parent, els)
 	}
 	if len(s.tokens) > 1 && first.Kind == Ident && s.tokens[1].Text == ":" {
-		s.label = append(s.label, s.tokens[:2]...)
-		s.tokens = s.tokens[2:]
+		s.add(Label, parent, els, s.take(2))
+		s.stmts[len(s.stmts)-1].Implied = true
 		return nil
 	}
 	return s.simple(parent, els)
@@ -142,13 +142,8 @@ func (s *splitter) stmt(parent int, els bool) error {
 
 // add appends a statement made of tokens.
 func (s *splitter) add(kind StmtKind, parent int, els bool, tokens []Token) {
-	first, last := tokens[0], tokens[len(tokens)-1]
-	if len(s.label) > 0 {
-		tokens = append(s.label, tokens...)
-		s.label = nil
-	}
 	s.stmts = append(s.stmts, Stmt{
-		Kind: kind, Line: first.Line, End: last.Line,
+		Kind: kind, Line: tokens[0].Line, End: tokens[len(tokens)-1].Line,
 		Parent: parent, Else: els, Tokens: tokens,
 	})
 }
@@ -279,11 +274,6 @@ func (s *splitter) simple(parent int, els bool) error {
 		kind = Goto
 	case "break":
 		kind = Break
-		if parent >= 0 && s.stmts[parent].Kind == Case {
-			prev := &s.stmts[len(s.stmts)-1]
-			prev.Tokens = append(prev.Tokens, tokens...)
-			return nil
-		}
 	default:
 		if isDeclaration(tokens) {
 			if !hasInitialiser(tokens) {
@@ -293,6 +283,7 @@ func (s *splitter) simple(parent int, els bool) error {
 		}
 	}
 	s.add(kind, parent, els, tokens)
+	s.stmts[len(s.stmts)-1].Implied = kind == Break && parent >= 0 && s.stmts[parent].Kind == Case
 	return nil
 }
 

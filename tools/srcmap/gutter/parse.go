@@ -71,14 +71,14 @@ func Load(root string) (*Code, error) {
 		if err != nil {
 			return err
 		}
-		return code.parse(path, src)
+		return code.Parse(path, src)
 	})
 	return code, err
 }
 
-// parse adds the mirrored functions of one Go file. A file is line by line in
+// Parse adds the mirrored functions of one Go file. A file is line by line in
 // all of its functions or in none.
-func (code *Code) parse(path string, src []byte) error {
+func (code *Code) Parse(path string, src []byte) error {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -100,7 +100,7 @@ func (code *Code) parse(path string, src []byte) error {
 		}
 	}
 	code.Funcs = append(code.Funcs, numbered...)
-	if len(numbered) == 0 {
+	if len(numbered) == 0 && len(claims) > 0 {
 		code.Unnumbered[filepath.Dir(path)] += len(claims)
 		return nil
 	}

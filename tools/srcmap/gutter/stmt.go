@@ -12,7 +12,7 @@ type StmtKind string
 
 // The kinds of statement.
 const (
-	Simple   StmtKind = "statement" // assignment, call, declaration with a value
+	Simple   StmtKind = "plain" // assignment, call, declaration with a value
 	If       StmtKind = "if"
 	For      StmtKind = "for"
 	Switch   StmtKind = "switch"
