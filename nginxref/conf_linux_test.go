@@ -1,0 +1,171 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	nginxName = regexp.MustCompile(`(?m)^nginx: `)
+	timeOfLog = regexp.MustCompile(`(?m)^[0-9/]+ [0-9:]+ (\[[a-z]+\]) [0-9#]+: `)
+)
+
+// masked returns what a program printed, with our program's name in it
+// and without the time and process of a line for the log.
+func masked(r result) result {
+	r.Stderr = nginxName.ReplaceAllString(r.Stderr, programName+": ")
+	r.Stderr = timeOfLog.ReplaceAllString(r.Stderr, "$1 ")
+	return r
+}
+
+// compare runs both programs with the same arguments.
+func compare(t *testing.T, args ...string) result {
+	t.Helper()
+	want := masked(run(t, nginxBinary, args...))
+	got := masked(run(t, nginxref, args...))
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%q (-nginx +nginxref):\n%s", args, d)
+	}
+	return got
+}
+
+// TestConfigTestSaysWhatNginxSays holds every message and exit code of -t
+// against the real nginx 1.22.1's, for the files of testdata/conf.
+func TestConfigTestSaysWhatNginxSays(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	if err := os.CopyFS(dir, os.DirFS("testdata/conf")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.conf"))
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d files to compare, error %v", len(files), err)
+	}
+
+	for _, file := range files {
+		name := filepath.Base(file)
+		t.Run(name, func(t *testing.T) {
+			args := []string{"-p", dir, "-e", "error.log", "-c", name}
+			r := compare(t, append(args, "-t")...)
+
+			if good := strings.HasPrefix(name, "good-"); good != (r.Code == 0) {
+				t.Errorf("exit code %d", r.Code)
+			}
+			compare(t, append(args, "-tq")...)
+			if r.Code == 0 {
+				compare(t, append(args, "-T")...)
+			}
+		})
+	}
+}
+
+func TestOptionsAsNginx(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	conf := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(conf, []byte("pid nginx.pid;\nevents {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	good := []string{"-p", dir, "-e", "error.log", "-c", "nginx.conf"}
+
+	for _, args := range [][]string{
+		{"-x"},
+		{"x"},
+		{"-tx"},
+		{"-p"},
+		{"-c"},
+		{"-e"},
+		{"-g"},
+		{"-s"},
+		{"-s", "start"},
+		{"-sstart"},
+		append(good, "-t", "-g", "worker_processes 2;"),
+		append(good, "-tgworker_processes 2;"),
+		append(good, "-t", "-g", "worker_processes 2"),
+		append(good, "-t", "-g", "nothing;"),
+		append(good, "-t", "-g", "events {}"),
+		append(good, "-t", "-g", "daemon x;"),
+		append(good, "-t", "-g", "pid a;"),
+		{"-tp" + dir, "-eerror.log", "-cnginx.conf"},            // joined
+		{"-p", dir + "/", "-e", "error.log", "-c", conf, "-tq"}, // full name
+		{"-p", dir, "-e", "none/error.log", "-c", "nginx.conf", "-t"},
+		{"-p", dir, "-e", "error.log", "-c", "none.conf", "-t"},
+		append(good, "-s", "stop"), // there is an empty pid file by now
+	} {
+		compare(t, args...)
+	}
+}
+
+func TestHelpNamesEveryOption(t *testing.T) {
+	for _, args := range [][]string{{"-h"}, {"-?"}, {"-vh"}} {
+		r := run(t, nginxref, args...)
+		if r.Code != 0 || r.Stdout != "" {
+			t.Errorf("%q: exit code %d, output %q", args, r.Code, r.Stdout)
+		}
+		for _, option := range strings.Split("?hvVtTqspceg", "") {
+			if !strings.Contains(r.Stderr, "\n  -"+option) && !strings.Contains(r.Stderr, ", -"+option) {
+				t.Errorf("%q does not explain -%s", args, option)
+			}
+		}
+	}
+	if r := run(t, nginxref, "-v"); r != (result{Stderr: "nginxref version: nginxref/1.22.1\n"}) {
+		t.Errorf("-v: %+v", r)
+	}
+	if r := run(t, nginxref, "-V"); r.Code != 0 || !strings.Contains(r.Stderr, "\nbuilt by go") {
+		t.Errorf("-V: %+v", r)
+	}
+}
+
+// Relative names of files are below the prefix, but those of include next to
+// nginx.conf.
+func TestNamesAreRelativeToThePrefix(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	os.Mkdir(filepath.Join(dir, "etc"), 0o777)
+	for name, text := range map[string]string{
+		"etc/nginx.conf": "include inner.conf;\nevents {}\n",
+		"etc/inner.conf": "pid nginx.pid;\nerror_log error2.log;\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	compare(t, "-p", dir, "-e", "error.log", "-c", "etc/nginx.conf", "-T")
+
+	for _, name := range []string{"nginx.pid", "error2.log", "error.log"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOwnDirectives covers the two that nginx does not have.
+func TestOwnDirectives(t *testing.T) {
+	dir := shortDir(t)
+	for _, test := range []struct{ text, want string }{
+		{"accept_exclusive off; accept_mutex_lock file;", ""},
+		{"accept_exclusive on; accept_mutex_lock atomic;", ""},
+		{"accept_exclusive no;", `invalid value "no" in "accept_exclusive" directive, it must be "on" or "off" in DIR/nginx.conf:1`},
+		{"accept_mutex_lock flock;", `invalid value "flock" in DIR/nginx.conf:1`},
+		{"accept_mutex_lock file; accept_mutex_lock file;", `"accept_mutex_lock" directive is duplicate in DIR/nginx.conf:1`},
+	} {
+		text := "events { " + test.text + " }\n"
+		if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want, code := "", 0
+		if test.want != "" {
+			want, code = "nginxref: [emerg] "+strings.ReplaceAll(test.want, "DIR", dir)+"\n"+
+				"nginxref: configuration file "+dir+"/nginx.conf test failed\n", 1
+		}
+		if got := run(t, nginxref, "-p", dir, "-tq"); got.Stderr != want || got.Code != code {
+			t.Errorf("%s: exit code %d, %q, want %q", test.text, got.Code, got.Stderr, want)
+		}
+	}
+}
