@@ -56,18 +56,19 @@ func (n *program) configureWorker(cycle *event.Cycle, conf []byte) error {
 	}
 	n.kernel = cycle.Kernel
 	n.times = cycle.Time
+	n.log = cycle.Log // for ever: a file that is forgotten is closed, its number used for another
 	n.ncpu = b.NCPU
 
 	c := b.cycle(n, cycle)
 
 	// What there is to say about the configuration, the master has said.
-	if c.configure(&b.Dump, &core.Log{File: cycle.Log.File}) != core.OK {
+	if c.configure(&b.Dump, &core.Log{File: n.log.File}) != core.OK {
 		return errors.New("the configuration is not the master's")
 	}
 	c.Event.LockFile = b.LockFile
 
 	c.logOpenDefault()
-	if err := c.adoptFiles(cycle.Log); err != nil {
+	if err := c.adoptFiles(n.log); err != nil {
 		return err
 	}
 	c.Log = &c.newLog

@@ -169,3 +169,31 @@ func TestOwnDirectives(t *testing.T) {
 		}
 	}
 }
+
+// Sizes and times, at their edges, as nginx takes them.
+func TestSizesAndTimesAsNginx(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	compareAll := func(format string, values ...string) {
+		t.Helper()
+		for _, value := range values {
+			text := "pid nginx.pid;\nevents {}\n" + strings.ReplaceAll(format, "VALUE", value)
+			if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, "-p", dir, "-e", "error.log", "-c", "nginx.conf", "-t")
+		}
+	}
+	times := []string{
+		"0", "1", "1s", "1m", "1h", "1d", "1w", "1M", "1y", "1ms", "1 ", `"1 "`, `"1m 2"`, `"1m  2s"`, `"1 1s"`, `""`, `" "`,
+		"s", "ms", "1h1m1s1ms", "1ms1s", "1s1s", "1S", "-1", "1.5s", "007",
+		"9223372036854775807", "9223372036854775808", "9223372036854775", "9223372036854776", "15250284452471w", "15250284452472w",
+	}
+	compareAll("timer_resolution VALUE;\n", times...)
+	compareAll("http { access_log off; keepalive_timeout 1 VALUE; }\n", times...)
+	compareAll("http { access_log off; server { listen 127.0.0.1:18079 rcvbuf=VALUE; } }\n",
+		"0", "1", "1k", "1K", "1m", "1M", "1g", "k", "", "1kk", "-1", "0x10", "1.5k",
+		"9223372036854775807", "9223372036854775808", "9007199254740991k", "9007199254740992k", "8796093022207m", "8796093022208m")
+	compareAll("worker_rlimit_nofile VALUE;\n", "0", "1", "007", "-1", "+1", "1k", `""`, "9223372036854775807", "9223372036854775808")
+	compareAll("worker_priority VALUE;\n", "0", "-5", "+5", "5", "--5", "-", `""`, "5x")
+}

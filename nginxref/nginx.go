@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
 	"syscall"
@@ -51,7 +50,7 @@ type program struct {
 
 	kernel  sys.Kernel
 	times   *core.Times
-	log     *core.Log // built in, until the configured one is open
+	log     *core.Log // built in, until the configured one is open; in a worker, inherited
 	console *console
 	stdout  io.Writer
 
@@ -156,8 +155,9 @@ func (n *program) init() core.Status {
 		return core.Error
 	}
 
-	// nginx's writes to a terminal that is gone fail; Go's end the process.
-	signal.Ignore(syscall.SIGPIPE)
+	if n.isDaemon() {
+		syscall.Umask(0)
+	}
 	return core.OK
 }
 

@@ -55,6 +55,11 @@ The master also takes signals from kill: HUP is reload, USR1 reopen, QUIT quit
 and TERM or INT stop; USR2 starts the program anew with the same sockets, to
 upgrade it, and WINCH ends the workers and leaves the master.
 
+nginx.conf is nginx's, with two more directives in its events block:
+  accept_exclusive on|off         off: register listeners without EPOLLEXCLUSIVE,
+                                  so that every sleeping worker is woken
+  accept_mutex_lock atomic|file   file: make accept_mutex a lock on lock_file
+
 `
 
 // showVersionInfo mirrors ngx_show_version_info.

@@ -120,6 +120,9 @@ func (lsopt *listenOpt) parameter(cf *conf.Conf, value string) error {
 	return nil
 }
 
+// cInt returns what is left of n in a C int, which nginx keeps these in.
+func cInt(n int) int { return int(int32(n)) }
+
 // valued reads a parameter of the form name=arg.
 //
 // DIVERGES: its own function; in nginx it is part of ngx_http_core_listen.
@@ -129,19 +132,19 @@ func (lsopt *listenOpt) valued(cf *conf.Conf, name, arg, value string) error {
 	switch {
 
 	case strings.HasPrefix(value, "fastopen="):
-		lsopt.fastopen = conf.Atoi(arg)
+		lsopt.fastopen = cInt(conf.Atoi(arg))
 		ok = lsopt.fastopen != conf.Unset
 
 	case strings.HasPrefix(value, "backlog="):
-		lsopt.backlog = conf.Atoi(arg)
+		lsopt.backlog = cInt(conf.Atoi(arg))
 		ok = lsopt.backlog != conf.Unset && lsopt.backlog != 0
 
 	case strings.HasPrefix(value, "rcvbuf="):
-		lsopt.rcvbuf = conf.ParseSize(arg)
+		lsopt.rcvbuf = cInt(conf.ParseSize(arg))
 		ok = lsopt.rcvbuf != conf.Unset
 
 	case strings.HasPrefix(value, "sndbuf="):
-		lsopt.sndbuf = conf.ParseSize(arg)
+		lsopt.sndbuf = cInt(conf.ParseSize(arg))
 		ok = lsopt.sndbuf != conf.Unset
 
 	case strings.HasPrefix(value, "ipv6only=o"):
@@ -183,21 +186,21 @@ func (lsopt *listenOpt) keepalive(arg string) bool {
 	intvl, cnt, _ := strings.Cut(rest, ":")
 
 	if idle != "" {
-		lsopt.tcpKeepidle = conf.ParseTime(idle, true)
+		lsopt.tcpKeepidle = cInt(conf.ParseTime(idle, true))
 		if lsopt.tcpKeepidle == conf.Unset {
 			return false
 		}
 	}
 
 	if intvl != "" {
-		lsopt.tcpKeepintvl = conf.ParseTime(intvl, true)
+		lsopt.tcpKeepintvl = cInt(conf.ParseTime(intvl, true))
 		if lsopt.tcpKeepintvl == conf.Unset {
 			return false
 		}
 	}
 
 	if cnt != "" {
-		lsopt.tcpKeepcnt = conf.Atoi(cnt)
+		lsopt.tcpKeepcnt = cInt(conf.Atoi(cnt))
 		if lsopt.tcpKeepcnt == conf.Unset {
 			return false
 		}
