@@ -208,8 +208,17 @@ type client struct {
 	closed bool
 }
 
-// connect opens a connection and has the server accept it.
+// connect opens a connection, for the time of the test, and has the server
+// accept it.
 func (s *server) connect() *client {
+	s.t.Helper()
+	c := s.dial()
+	s.t.Cleanup(c.close)
+	return c
+}
+
+// dial opens a connection that is the caller's to close.
+func (s *server) dial() *client {
 	s.t.Helper()
 	fd, err := unix.Socket(s.ls.Sockaddr.Family(), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -222,9 +231,7 @@ func (s *server) connect() *client {
 	unix.SetNonblock(fd, true)
 	s.until("the connection is accepted", func() bool { return s.cycle.Zone.Accepted.Word.Load() > before })
 
-	c := &client{s: s, fd: fd}
-	s.t.Cleanup(c.close)
-	return c
+	return &client{s: s, fd: fd}
 }
 
 // send sends text, has the server react and takes its answer.
