@@ -303,13 +303,7 @@ func TestD06UnixSocketGoesWithTheMaster(t *testing.T) {
 // keep the next one from starting.
 func TestD08StartsAfterKill(t *testing.T) {
 	s := start(t, nginxref, twoWorkers)
-	workers := s.waitForWorkers(s.pid, 2)
-	for _, pid := range append(workers, s.pid) {
-		s.signal(pid, syscall.SIGKILL)
-	}
-	for _, pid := range append(workers, s.pid) {
-		s.waitForEnd(pid)
-	}
+	s.kill()
 
 	if r := run(t, nginxref, "-p", s.dir); r.Code != 0 {
 		t.Fatalf("exit code %d: %s", r.Code, r.Stderr)
