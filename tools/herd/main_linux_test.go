@@ -78,8 +78,8 @@ func TestJSONIsOneObject(t *testing.T) {
 	if dec.More() {
 		t.Error("there is more on standard output than the object")
 	}
-	want := []string{"accepted", "conns", "cpu_us_per_conn", "eagain_per_conn", "fix", "jain", "latency_us",
-		"polling_wakeups_per_s", "predicted_wakeups_per_s", "rate", "returns_per_conn", "shares",
+	want := []string{"accepted", "conns", "cpu_us_per_conn", "eagain_per_conn", "fix", "jain", "latency_cdf", "latency_us",
+		"load", "polling_wakeups_per_s", "predicted_wakeups_per_conn", "predicted_wakeups_per_s", "rate", "returns_per_conn", "shares",
 		"subject", "wakeups_per_conn", "wakeups_per_s", "workers"}
 	for _, run := range got.Runs {
 		var keys []string

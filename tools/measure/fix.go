@@ -22,6 +22,9 @@ type Fix struct {
 	// Blocking makes the listener blocking, for workers without a loop.
 	Blocking bool
 
+	// Mutex says that the workers try for the accept mutex.
+	Mutex bool
+
 	// Nginx says that stock nginx can be configured to it.
 	Nginx bool
 
@@ -78,12 +81,14 @@ var Fixes = []*Fix{
 	},
 	{
 		Name:      "lock-only",
+		Mutex:     true,
 		About:     "accept mutex without its registration half: all stay registered, only the holder accepts",
 		configure: lockOnly,
 		Wakeups:   lockOnlyWakeups,
 	},
 	{
 		Name:      "accept-mutex",
+		Mutex:     true,
 		Nginx:     true,
 		About:     "nginx's accept_mutex on: the registration moves with the lock",
 		configure: acceptMutex,
@@ -91,6 +96,7 @@ var Fixes = []*Fix{
 	},
 	{
 		Name:  "file-lock",
+		Mutex: true,
 		About: "the same with a file lock, as nginx without atomic operations",
 		configure: func(cycle *event.Cycle) {
 			acceptMutex(cycle)

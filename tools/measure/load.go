@@ -47,6 +47,21 @@ func newLatencies() *Latencies {
 	return &Latencies{Histogram: hdrhistogram.New(minLatency, maxLatency, 3)}
 }
 
+// cdf returns the distribution, with a few points for each halving of the
+// connections that are slower still.
+func (l *Latencies) cdf() []Quantile {
+	const pointsPerHalving = 4
+	var cdf []Quantile
+	count := int64(0)
+	for _, b := range l.CumulativeDistributionWithTicks(pointsPerHalving) {
+		if b.Count > count {
+			count = b.Count
+			cdf = append(cdf, Quantile{100 * float64(count) / float64(l.TotalCount()), b.ValueAt})
+		}
+	}
+	return cdf
+}
+
 func (l *Latencies) add(d time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,13 +75,31 @@ func (l *Latencies) add(d time.Duration, err error) {
 	l.RecordValue(max(d.Microseconds(), minLatency))
 }
 
+// kind names the load in a Run.
+func (load Load) kind() string {
+	switch {
+	case load.Rate > 0:
+		return Paced
+	case load.Clients > 0:
+		return Burst
+	}
+	return OneByOne
+}
+
+// Kinds of load.
+const (
+	Paced    = "paced"
+	Burst    = "burst"
+	OneByOne = "one by one"
+)
+
 // run makes the connections and returns when the last has been answered, or
 // ctx is done. step is called with the number finished so far.
 func (load Load) run(ctx context.Context, step func(done int)) *Latencies {
-	switch {
-	case load.Rate > 0:
+	switch load.kind() {
+	case Paced:
 		return load.paced(ctx, step)
-	case load.Clients > 0:
+	case Burst:
 		return load.burst(ctx, step)
 	}
 	return load.oneByOne(ctx, step)

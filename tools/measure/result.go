@@ -1,12 +1,15 @@
 package measure
 
+import "math"
+
 // Run is what one fix did under one load. The JSON names are the tool's
 // output format.
 type Run struct {
 	Subject  string  `json:"subject"` // nginxref or nginx
 	Fix      string  `json:"fix"`
 	Workers  int     `json:"workers"`
-	Rate     float64 `json:"rate"` // connections a second; 0: closed-loop burst
+	Load     string  `json:"load"` // paced, burst or one by one
+	Rate     float64 `json:"rate"` // connections a second if paced, else 0
 	Conns    int     `json:"conns"`
 	Accepted int     `json:"accepted"`
 
@@ -18,10 +21,13 @@ type Run struct {
 	WakeupsPerS          float64  `json:"wakeups_per_s"`
 	PredictedWakeupsPerS *float64 `json:"predicted_wakeups_per_s"` // null: no model
 
+	PredictedWakeupsPerConn *float64 `json:"predicted_wakeups_per_conn"` // null: no model
+
 	Shares []int   `json:"shares"` // connections of each worker
 	Jain   float64 `json:"jain"`
 
 	LatencyUs    Percentiles `json:"latency_us"`
+	LatencyCDF   []Quantile  `json:"latency_cdf"` // coarser below, finer above
 	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
 
 	// Witness names the second account that the counts were held against,
@@ -35,6 +41,13 @@ type Percentiles struct {
 	P50 int64 `json:"p50"`
 	P99 int64 `json:"p99"`
 	Max int64 `json:"max"`
+}
+
+// Quantile says that so many percent of the connections took no longer than
+// so many microseconds.
+type Quantile struct {
+	Percent float64 `json:"percent"`
+	Us      int64   `json:"us"`
 }
 
 // MaxShare returns the largest worker's part of all connections, 0 to 1.
@@ -66,6 +79,20 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
+// predict fills in what the fix's model says. There is none for a burst, in
+// which the workers have no time to fall asleep.
+func (r *Run) predict(fix *Fix, load Load, delay float64) {
+	if load.Clients > 0 {
+		return
+	}
+	perConn := fix.Wakeups(float64(r.Workers), 1, math.Inf(1))
+	r.PredictedWakeupsPerConn = &perConn
+	if load.Rate > 0 {
+		perS := fix.Wakeups(float64(r.Workers), load.Rate, delay)
+		r.PredictedWakeupsPerS = &perS
+	}
+}
+
 // fill computes the run's figures from the workers' samples before and after
 // a window of the given length in seconds.
 func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
@@ -88,4 +115,5 @@ func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
 		P99: lat.ValueAtQuantile(99),
 		Max: lat.Max(),
 	}
+	r.LatencyCDF = lat.cdf()
 }

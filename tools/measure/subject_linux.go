@@ -219,11 +219,17 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
 	}
 
-	run := Run{Fix: s.fix.Name, Subject: s.conf.Subject(), Workers: s.conf.Workers, Rate: load.Rate, Conns: load.Conns}
+	run := Run{
+		Fix:     s.fix.Name,
+		Subject: s.conf.Subject(),
+		Workers: s.conf.Workers,
+		Load:    load.kind(),
+		Rate:    load.Rate,
+		Conns:   load.Conns,
+	}
 	run.fill(before.samples, after.samples, after.at.Sub(before.at).Seconds(), lat)
+	run.predict(s.fix, load, float64(s.conf.DelayMsec)/1e3)
 	if load.Rate > 0 {
-		p := s.fix.Wakeups(float64(s.conf.Workers), load.Rate, float64(s.conf.DelayMsec)/1e3)
-		run.PredictedWakeupsPerS = &p
 		run.Witness = s.witness.name
 		run.Disagreements = s.witness.disagreements(before, after)
 	}

@@ -26,6 +26,11 @@ func (s *Subject) Measure(context.Context, Load, func(int)) (Run, error) {
 	return Run{}, nil
 }
 
+// Timeline is never called.
+func (s *Subject) Timeline(context.Context, Load, func(int)) (*Timeline, error) {
+	return nil, nil
+}
+
 // Stop is never called.
 func (s *Subject) Stop() {}
 
