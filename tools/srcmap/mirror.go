@@ -112,7 +112,7 @@ func (mi *mirror) pinsIn(path string, line int, ranges []gutter.Range, exact boo
 	for _, r := range ranges {
 		found := false
 		for i, p := range mi.pins {
-			if !r.Contains(p.lines.First) {
+			if !r.Contains(p.lines.First) || mi.isImplied(mi.drift.to[i]) {
 				continue
 			}
 			if !found && exact && p.lines.First != r.First {
@@ -131,21 +131,21 @@ func (mi *mirror) pinsIn(path string, line int, ranges []gutter.Range, exact boo
 
 // misses says why no statement begins at the first line of r.
 func (mi *mirror) misses(r gutter.Range) string {
+	var before, after int // the lines of the statements around it
 	for i, p := range mi.pins {
-		if p.lines.Contains(r.First) {
+		switch {
+		case mi.isImplied(mi.drift.to[i]):
+		case p.lines.Contains(r.First):
 			return fmt.Sprintf("C line %d is inside of the statement of line %d: write %d",
 				r.First, p.lines.First, p.lines.First)
-		}
-		if p.lines.First > r.First && i > 0 {
-			return fmt.Sprintf("no statement of %s begins at C line %d; the nearest are at %d and %d",
-				mi.ref.Func, r.First, mi.pins[i-1].lines.First, p.lines.First)
+		case p.lines.First < r.First:
+			before = p.lines.First
+		case after == 0:
+			after = p.lines.First
 		}
 	}
-	if len(mi.pins) == 0 {
-		return fmt.Sprintf("%s has no statements", mi.ref.Func)
-	}
-	return fmt.Sprintf("no statement of %s begins at C line %d; they are at %d to %d", mi.ref.Func,
-		r.First, mi.pins[0].lines.First, mi.pins[len(mi.pins)-1].lines.First)
+	return fmt.Sprintf("no statement of %s begins at C line %d: the one before begins at %d, the one after at %d (0: none)",
+		mi.ref.Func, r.First, before, after)
 }
 
 // helpers returns the functions other than fn that stand for the same C
@@ -159,6 +159,11 @@ func (mi *mirror) helpers(fn *gutter.Func, s *gutter.Stmt) []*gutter.Func {
 		}
 	}
 	return list
+}
+
+// isImplied reports whether C statement i needs nothing to stand for it.
+func (mi *mirror) isImplied(i int) bool {
+	return 0 <= i && i < len(mi.c.Stmts) && mi.c.Stmts[i].Implied
 }
 
 // inLines writes a range for a message.
@@ -185,12 +190,15 @@ func (mi *mirror) stale(pin int, from, to string) string {
 // ranges returns the lines of C statements, those in a row as one range.
 func (mi *mirror) ranges(stmts []int) []gutter.Range {
 	var list []gutter.Range
-	for n, i := range stmts {
+	next := -1
+	for _, i := range stmts {
 		s := &mi.c.Stmts[i]
-		if n > 0 && stmts[n-1] == i-1 {
+		if i == next {
 			list[len(list)-1].Last = s.End
 		} else {
 			list = append(list, gutter.Range{First: s.Line, Last: s.Line})
+		}
+		for next = i + 1; mi.isImplied(next); next++ {
 		}
 	}
 	return list

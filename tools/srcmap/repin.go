@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"go/format"
 	"os"
@@ -37,11 +36,17 @@ func (o *options) repin() error {
 			edits[fn.Path] = append(edits[fn.Path], mi.renumber(fn)...)
 		}
 	}
+	files := map[string][]byte{}
+	for path, list := range edits {
+		if files[path], err = rewrite(path, list); err != nil {
+			return err
+		}
+	}
 	if err := c.writeMap(o.mapFile); err != nil {
 		return err
 	}
-	for path, list := range edits {
-		if err := rewrite(path, list); err != nil {
+	for path, text := range files {
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -81,6 +86,9 @@ func (mi *mirror) review(from, to string) []gutter.Finding {
 func (mi *mirror) renumber(fn *gutter.Func) []edit {
 	var list []edit
 	add := func(lines gutter.Lines, stmts []int) {
+		if lines.Ranges == nil {
+			return
+		}
 		text := gutter.Format(mi.ranges(stmts))
 		if text == "" {
 			text = "was " + gutter.Format(lines.Ranges)
@@ -88,9 +96,7 @@ func (mi *mirror) renumber(fn *gutter.Func) []edit {
 		list = append(list, edit{lines, text})
 	}
 	for i := range fn.Stmts {
-		if s := &fn.Stmts[i]; s.Ranges != nil {
-			add(s.Lines, mi.links[s])
-		}
+		add(fn.Stmts[i].Lines, mi.links[&fn.Stmts[i]])
 	}
 	for i := range fn.Omits {
 		o := &fn.Omits[i]
@@ -99,11 +105,11 @@ func (mi *mirror) renumber(fn *gutter.Func) []edit {
 	return list
 }
 
-// rewrite applies edits to a Go file and formats it.
-func rewrite(path string, edits []edit) error {
+// rewrite returns a Go file with edits applied to it, formatted.
+func rewrite(path string, edits []edit) ([]byte, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slices.SortFunc(edits, func(a, b edit) int { return a.lines.Pos - b.lines.Pos })
 	edits = slices.CompactFunc(edits, func(a, b edit) bool { return a.lines.Pos == b.lines.Pos })
@@ -116,12 +122,9 @@ func rewrite(path string, edits []edit) error {
 	}
 	out, err = format.Source(append(out, src[end:]...))
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if bytes.Equal(out, src) {
-		return nil
-	}
-	return os.WriteFile(path, out, 0o644)
+	return out, nil
 }
 
 // writeMap writes the map for the tree at hand.

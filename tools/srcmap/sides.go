@@ -87,7 +87,7 @@ func (sh *sheet) function(fn *gutter.Func) {
 		if len(r.Links) > 0 && r.Links[0] >= sh.next {
 			sh.flush(r.Links[0])
 			sh.next = r.Links[0] + 1
-			for slices.Contains(r.Links, sh.next) || sh.isImplied(sh.next) {
+			for slices.Contains(r.Links, sh.next) || sh.mi.isImplied(sh.next) {
 				sh.next++
 			}
 			r.C = sh.cText(sh.cStart(r.Links[0]), sh.cStart(sh.next))
@@ -99,10 +99,6 @@ func (sh *sheet) function(fn *gutter.Func) {
 			}
 		}
 	}
-}
-
-func (sh *sheet) isImplied(i int) bool {
-	return i < len(sh.mi.c.Stmts) && sh.mi.c.Stmts[i].Implied
 }
 
 func diverges(reason string) string {

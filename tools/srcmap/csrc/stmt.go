@@ -111,7 +111,7 @@ func isJump(keyword string) bool {
 // stmt reads one statement, with its body.
 func (s *splitter) stmt(parent int, els bool) error {
 	if len(s.tokens) == 0 {
-		return fmt.Errorf("it ends where a statement belongs")
+		return &Error{s.stmts[len(s.stmts)-1].End, "nothing follows where a statement belongs"}
 	}
 	first := s.tokens[0]
 	if first.Kind == Directive {
