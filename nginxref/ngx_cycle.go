@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"unsafe"
 
 	"herd/nginxref/conf"
 	"herd/nginxref/core"
@@ -187,7 +188,7 @@ func (n *program) open(c, old *cycle, log *core.Log) core.Status {
 		}
 		file.W = f
 
-		log.Debug(core.LogDebugCore, 0, "log: %d \"%s\"", int(f.Fd()), file.Name)
+		log.Debug(core.LogDebugCore, 0, "log: %p %d \"%s\"", unsafe.Pointer(file), int(f.Fd()), file.Name)
 	}
 
 	if n.console.on {

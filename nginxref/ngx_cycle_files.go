@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"herd/nginxref/conf"
 	"herd/nginxref/core"
@@ -59,7 +60,12 @@ func (n *program) createPidfile(name string, log *core.Log) core.Status {
 	rc := core.OK
 
 	if !n.testConfig {
-		if _, err := fmt.Fprintf(file, "%d\n", n.kernel.Getpid()); err != nil {
+		pid := fmt.Appendf(nil, "%d\n", n.kernel.Getpid())
+
+		log.Debug(core.LogDebugCore, 0, "write: %d, %p, %d, %d",
+			int(file.Fd()), unsafe.Pointer(&pid[0]), len(pid), 0)
+
+		if _, err := file.Write(pid); err != nil {
 			log.Error(core.LogCrit, core.ErrnoOf(err), "pwrite() \"%s\" failed", name)
 			rc = core.Error
 		}
