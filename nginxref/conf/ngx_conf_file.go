@@ -32,7 +32,6 @@ const (
 	TwoMore
 
 	Take12 = Take1 | Take2
-	Take23 = Take2 | Take3
 
 	MainConf = 0x01000000
 	AnyConf  = 0xff000000
