@@ -17,7 +17,7 @@ type change struct {
 }
 
 // changes compares a function's statements in two releases. Those that are
-// the same come too.
+// the same come too, but for labels and the breaks of cases.
 func changes(old, new *csrc.Func) []change {
 	d := align(pinsOf(old), pinsOf(new))
 	var list []change
@@ -36,7 +36,9 @@ func changes(old, new *csrc.Func) []change {
 		if j >= 0 {
 			c.new = &new.Stmts[j]
 		}
-		list = append(list, c)
+		if c.kind != "same" || !c.old.Implied {
+			list = append(list, c)
+		}
 	}
 	for _, j := range d.appeared {
 		list = append(list, change{kind: "appeared", new: &new.Stmts[j]})
@@ -206,6 +208,7 @@ func (o *options) table() error {
 		return err
 	}
 	fmt.Fprintf(o.stdout, "| nginx | statements as in %s | what differs |\n|---|---|---|\n", c.tree.release)
+	last, lastRelease := "", ""
 	for _, dir := range o.args {
 		to, err := openTree(dir)
 		if err != nil {
@@ -229,15 +232,20 @@ func (o *options) table() error {
 			for kind, k := range n {
 				sum[kind] += k
 			}
-			if same := n["same"]; same < len(mi.c.Stmts) || len(n) > 1 {
-				delete(n, "same")
+			if delete(n, "same"); len(n) > 0 {
 				differ = append(differ, fmt.Sprintf("`%s`: %s", mi.name(), strings.TrimPrefix(n.String(), "0 the same, ")))
 			}
 		}
-		if differ == nil {
-			differ = []string{"nothing"}
+		what := strings.Join(differ, "<br>")
+		switch what {
+		case "":
+			what = "nothing"
+		case last:
+			what = "as in " + lastRelease
+		default:
+			last, lastRelease = what, to.release
 		}
-		fmt.Fprintf(o.stdout, "| %s | %d of %d | %s |\n", to.release, sum["same"], c.total(), strings.Join(differ, "<br>"))
+		fmt.Fprintf(o.stdout, "| %s | %d of %d | %s |\n", to.release, sum["same"], c.total(), what)
 	}
 	return nil
 }

@@ -169,8 +169,13 @@ func (o *options) load() (*course, error) {
 func (c *course) total() int {
 	n := 0
 	for _, mi := range c.mirrors {
-		if mi.c != nil {
-			n += len(mi.c.Stmts)
+		if mi.c == nil {
+			continue
+		}
+		for i := range mi.c.Stmts {
+			if !mi.isImplied(i) {
+				n++
+			}
 		}
 	}
 	return n
