@@ -59,6 +59,9 @@ func TestTrylockAcceptMutexTable(t *testing.T) {
 				w1.mustBe(core.OK, TrylockAcceptMutex(w1.Cycle))
 			}
 			w0.kernel.ctls, w0.lines = nil, nil
+			walks := 0 // over the listeners
+			w0.Actions.EnableAcceptEvents = func(cycle *Cycle) core.Status { walks++; return EnableAcceptEvents(cycle) }
+			w0.Actions.DisableAcceptEvents = func(cycle *Cycle, all bool) core.Status { walks++; return DisableAcceptEvents(cycle, all) }
 
 			w0.mustBe(core.OK, TrylockAcceptMutex(w0.Cycle))
 			if w0.AcceptMutexHeld != c.won {
@@ -78,8 +81,8 @@ func TestTrylockAcceptMutexTable(t *testing.T) {
 			for _, call := range w0.kernel.ctls {
 				ops = append(ops, call.Op)
 			}
-			if !slices.Equal(ops, c.ops) {
-				t.Errorf("operations %v, want %v", ops, c.ops)
+			if !slices.Equal(ops, c.ops) || walks != len(c.ops) {
+				t.Errorf("operations %v in %d walks over the listeners, want %v", ops, walks, c.ops)
 			}
 			if w0.logged("[debug] "+c.log) != 1 {
 				t.Errorf("no %q in %q", c.log, w0.lines)

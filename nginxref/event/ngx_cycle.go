@@ -88,11 +88,12 @@ type Module struct {
 // field, so that a lab can put its own in their place. NewCycle fills in
 // nginx's.
 type Actions struct {
-	Accept              Handler
-	TrylockAcceptMutex  func(*Cycle) core.Status
-	EnableAcceptEvents  func(*Cycle) core.Status
-	DisableAcceptEvents func(cycle *Cycle, all bool) core.Status
-	ReorderAcceptEvents func(*Cycle, *Listening)
+	ProcessEventsAndTimers func(*Cycle) // one turn
+	Accept                 Handler
+	TrylockAcceptMutex     func(*Cycle) core.Status
+	EnableAcceptEvents     func(*Cycle) core.Status
+	DisableAcceptEvents    func(cycle *Cycle, all bool) core.Status
+	ReorderAcceptEvents    func(*Cycle, *Listening)
 }
 
 // Cycle is one configuration at work in one process: ngx_cycle_t, and the
@@ -165,11 +166,12 @@ func NewCycle(kernel sys.Kernel, log *core.Log, times *core.Times) *Cycle {
 	cycle := &Cycle{Kernel: kernel, Log: log, Time: times, Zone: &stat.Zone{}}
 	cycle.Conf = CoreConf{RlimitNofile: -1, RlimitCore: -1}
 	cycle.Actions = Actions{
-		Accept:              EventAccept,
-		TrylockAcceptMutex:  TrylockAcceptMutex,
-		EnableAcceptEvents:  EnableAcceptEvents,
-		DisableAcceptEvents: DisableAcceptEvents,
-		ReorderAcceptEvents: ReorderAcceptEvents,
+		ProcessEventsAndTimers: (*Cycle).ProcessEventsAndTimers,
+		Accept:                 EventAccept,
+		TrylockAcceptMutex:     TrylockAcceptMutex,
+		EnableAcceptEvents:     EnableAcceptEvents,
+		DisableAcceptEvents:    DisableAcceptEvents,
+		ReorderAcceptEvents:    ReorderAcceptEvents,
 	}
 	cycle.Modules = []Module{CoreModule}
 	cycle.epoll.fd = -1

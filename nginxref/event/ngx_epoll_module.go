@@ -347,7 +347,7 @@ func (cycle *Cycle) DelConn(c *Connection, flags uint32) core.Status {
 }
 
 // ProcessEvents waits at most timer milliseconds and handles, or with
-// postEvents queues, what the kernel reports. Mirrors
+// PostEvents queues, what the kernel reports. Mirrors
 // ngx_epoll_process_events.
 //
 //nginx:src/event/modules/ngx_epoll_module.c ngx_epoll_process_events
@@ -360,7 +360,7 @@ func (cycle *Cycle) ProcessEvents(timer core.Msec, flags uint) core.Status {
 
 	events, err := cycle.Kernel.EpollWait(m.fd, m.eventList, int(int32(timer))) // 800
 
-	if flags&updateTime != 0 || cycle.EventTimerAlarm.Load() { // 804
+	if flags&UpdateTime != 0 || cycle.EventTimerAlarm.Load() { // 804
 		cycle.Time.TimeUpdate() // 805
 	}
 
@@ -438,7 +438,7 @@ func (cycle *Cycle) processEvent(ee *sys.EpollEvent, flags uint) {
 		rev.Ready = true   // 891
 		rev.Available = -1 // 892
 
-		if flags&postEvents != 0 { // 894
+		if flags&PostEvents != 0 { // 894
 			queue := &cycle.PostedEvents // 895
 			if rev.Accept {              // 895
 				queue = &cycle.PostedAcceptEvents // 895
@@ -462,7 +462,7 @@ func (cycle *Cycle) processEvent(ee *sys.EpollEvent, flags uint) {
 
 		wev.Ready = true // 921
 
-		if flags&postEvents != 0 { // 926
+		if flags&PostEvents != 0 { // 926
 			PostEvent(wev, &cycle.PostedEvents) // 927
 
 		} else {

@@ -151,7 +151,7 @@ func TestWaitThatFailsEndsTheTurnWithoutEvents(t *testing.T) {
 			w.lines = nil
 			w.kernel.wait = func([]sys.EpollEvent, int) (int, sys.Errno) { return c.n, c.err }
 			w.EventTimerAlarm.Store(c.alarm)
-			w.mustBe(c.status, w.ProcessEvents(c.timer, updateTime))
+			w.mustBe(c.status, w.ProcessEvents(c.timer, UpdateTime))
 			if got := strings.Join(w.lines, "\n"); got != c.log {
 				t.Errorf("log %q, want %q", got, c.log)
 			}
@@ -171,7 +171,7 @@ func TestTimeIsUpdatedAfterTheWaitIfAsked(t *testing.T) {
 		alarm bool
 		want  core.Msec
 	}{
-		{"asked", updateTime, false, 2000},
+		{"asked", UpdateTime, false, 2000},
 		{"not asked", 0, false, 1000},
 		{"timer signal", 0, true, 2000},
 	} {
@@ -220,7 +220,7 @@ func TestPostedEventsAreSortedByKind(t *testing.T) {
 	dial(t, ls, 1)
 	send(t, peer, "x")
 
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime|postEvents))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime|PostEvents))
 	if ev := eventOfQueue(w.PostedAcceptEvents.Head()); ev != ls.Connection.Read || !ev.Posted {
 		t.Error("the listener's event is not in the accept queue")
 	}

@@ -79,8 +79,8 @@ const (
 
 // Flags of one call of ProcessEvents.
 const (
-	updateTime = 1 // read the clock after the wait
-	postEvents = 2 // queue the events instead of handling them
+	UpdateTime = 1 // read the clock after the wait
+	PostEvents = 2 // queue the events instead of handling them
 )
 
 // ProcessEventsAndTimers is one turn of the worker loop: try for the accept
@@ -100,7 +100,7 @@ func (cycle *Cycle) ProcessEventsAndTimers() {
 
 	} else {
 		timer = cycle.FindTimer() // 205
-		flags = updateTime        // 206
+		flags = UpdateTime        // 206
 	}
 
 	if cycle.UseAcceptMutex { // 219
@@ -113,7 +113,7 @@ func (cycle *Cycle) ProcessEventsAndTimers() {
 			}
 
 			if cycle.AcceptMutexHeld { // 228
-				flags |= postEvents // 229
+				flags |= PostEvents // 229
 
 			} else {
 				if timer == TimerInfinite || timer > cycle.AcceptMutexDelay { // 232

@@ -64,7 +64,7 @@ func TestE01StaleEventIsDroppedBeforeTheReadHandler(t *testing.T) {
 	}
 	send(t, p0, "x") // the order in which they become ready is that of the report
 	send(t, p1, "x")
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 	if first != 1 || got != 0 {
 		t.Errorf("s0's handler ran %d times, s2's %d; want 1, 0", first, got)
 	}
@@ -72,7 +72,7 @@ func TestE01StaleEventIsDroppedBeforeTheReadHandler(t *testing.T) {
 		t.Errorf("%d stale events in the log, want 1", n)
 	}
 	send(t, p2, "x")
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 	if got != 1 {
 		t.Errorf("s2's handler ran %d times on an event of its own", got)
 	}
@@ -89,7 +89,7 @@ func TestE01StaleEventOfAFreeConnectionIsDropped(t *testing.T) {
 	s0.Read.Handler = func(*Event) { w.CloseConnection(s1) }
 	send(t, p0, "x")
 	send(t, p1, "x")
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 	if n := w.logged("epoll: stale event"); n != 1 {
 		t.Errorf("%d stale events in the log, want 1", n)
 	}
@@ -120,12 +120,12 @@ func TestE01StaleEventIsDroppedBeforeTheWriteHandler(t *testing.T) {
 			t.Fatal("the new connection has another place or is not registered")
 		}
 	}
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 	if writes != 0 || w.logged("epoll: stale event") != 1 {
 		t.Errorf("s1's write handler ran %d times, %d stale events; want 0, 1",
 			writes, w.logged("epoll: stale event"))
 	}
-	w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 	if writes != 1 {
 		t.Errorf("s1's write handler ran %d times on an event of its own", writes)
 	}
@@ -172,7 +172,7 @@ func TestE14ErrorReachesWhicheverDirectionIsActive(t *testing.T) {
 			p0.Write.Handler = func(*Event) { got = append(got, "write") }
 			unix.Close(theirs)
 			w.mustBe(core.OK, c.add(w, p0))
-			w.mustBe(core.OK, w.ProcessEvents(patience, updateTime))
+			w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime))
 			if !slices.Equal(got, c.want) {
 				t.Errorf("handlers %v, want %v", got, c.want)
 			}

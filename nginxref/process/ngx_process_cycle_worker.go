@@ -43,7 +43,7 @@ func (p *Process) WorkerProcessCycle(cycle *event.Cycle, worker int) {
 
 		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle") // 719
 
-		cycle.ProcessEventsAndTimers() // 721
+		cycle.Actions.ProcessEventsAndTimers(cycle) // 721
 
 		if p.terminate { // 723
 			cycle.Log.Error(core.LogNotice, 0, "exiting") // 724
@@ -98,7 +98,7 @@ func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
 	for { // 297
 		cycle.Log.Debug(core.LogDebugEvent, 0, "worker cycle") // 298
 
-		cycle.ProcessEventsAndTimers() // 300
+		cycle.Actions.ProcessEventsAndTimers(cycle) // 300
 
 		if p.terminate || p.quit { // 302
 

@@ -133,7 +133,7 @@ func (w *Worker) run() {
 		w.Exit(2)
 	}
 	for {
-		w.Cycle.ProcessEventsAndTimers()
+		w.Cycle.Actions.ProcessEventsAndTimers(w.Cycle)
 	}
 }
 
