@@ -35,6 +35,7 @@ import (
 // with its process id and worker number on one line, then obeys:
 //
 //	bye    answer "bye" and close
+//	idle   answer "idle"; it may now be closed when the worker is told to quit
 //	hang   answer "hanging" and never come back to the loop
 //	crash  panic
 const (
@@ -62,6 +63,8 @@ type conf struct {
 	DieOnAccept string // whoever accepts while this file exists removes it and dies
 	Reload      bool   // HUP makes a new cycle; otherwise the configuration is bad
 	Hold        bool   // HUP waits for a byte from the pipe
+
+	program string // another file than the test binary's
 }
 
 func TestMain(m *testing.M) {
@@ -150,6 +153,10 @@ func readCommand(ev *event.Event) {
 	var buf [16]byte
 
 	c := ev.Data
+	if c.Close {
+		c.Cycle.CloseConnection(c)
+		return
+	}
 	n := c.Recv(buf[:])
 	if n == int(core.Again) {
 		c.Cycle.HandleReadEvent(ev)
@@ -158,6 +165,11 @@ func readCommand(ev *event.Event) {
 	switch string(buf[:max(n, 0)]) {
 	case "bye\n":
 		c.Send([]byte("bye\n"))
+	case "idle\n":
+		c.Send([]byte("idle\n"))
+		c.Idle = true
+		c.Cycle.HandleReadEvent(ev)
+		return
 	case "hang\n":
 		c.Send([]byte("hanging\n"))
 		for {
@@ -276,7 +288,7 @@ func start(t *testing.T, c conf) *server {
 	defer r.Close()
 	s.hold = w
 
-	s.cmd = exec.Command(must(os.Executable()), "one", "two")
+	s.cmd = exec.Command(cmp.Or(c.program, must(os.Executable())), "one", "two")
 	s.cmd.Env = append(os.Environ(), masterEnv+"="+string(must(json.Marshal(c))),
 		"GORACE=atexit_sleep_ms=0") // the race detector would have each process linger
 	s.cmd.ExtraFiles = []*os.File{lnFile, r}
@@ -488,14 +500,28 @@ func (s *server) greeted() *client {
 	return c
 }
 
+// ask sends a command and fails unless the worker echoes answer.
+func (s *server) ask(c *client, command, answer string) {
+	s.t.Helper()
+	fmt.Fprintln(c, command)
+	if line, err := c.r.ReadString('\n'); line != answer+"\n" {
+		s.t.Fatalf("worker %d answers %q, %v to %s", c.pid, line, err, command)
+	}
+}
+
+// closed fails unless the worker closes the connection.
+func (s *server) closed(c *client) {
+	s.t.Helper()
+	if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 0 {
+		s.t.Errorf("worker %d: %q, %v, want the end of the connection", c.pid, rest, err)
+	}
+}
+
 // bye ends the conversation and fails unless the worker answers.
 func (s *server) bye(c *client) {
 	s.t.Helper()
-	fmt.Fprint(c, "bye\n")
-	answer, err := io.ReadAll(c.r)
-	if err != nil || string(answer) != "bye\n" {
-		s.t.Errorf("worker %d answers %q, %v to bye", c.pid, answer, err)
-	}
+	s.ask(c, "bye", "bye")
+	s.closed(c)
 	c.Close()
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"herd/nginxref/event"
 )
 
 // CASES G07.
@@ -36,6 +38,35 @@ func TestQuitLetsAnActiveConnectionFinish(t *testing.T) {
 	s.quiet()
 }
 
+// CASES G07: what is idle is closed at once, what is active is not.
+func TestQuitClosesIdleConnections(t *testing.T) {
+	s := start(t, conf{Workers: 1})
+	s.pids(0, 0)
+	active, idle := s.greeted(), s.greeted()
+	s.ask(idle, "idle", "idle")
+
+	s.signal(syscall.SIGQUIT)
+	s.closed(idle)
+	s.bye(active)
+	s.gone()
+	s.quiet()
+}
+
+// CASES D25: the shutdown timeout spares no connection.
+func TestShutdownTimeoutClosesActiveConnections(t *testing.T) {
+	s := start(t, conf{Workers: 1, Core: event.CoreConf{ShutdownTimeout: 50}})
+	s.pids(0, 0)
+	clients := []*client{s.greeted(), s.greeted(), s.greeted()}
+
+	s.signal(syscall.SIGQUIT)
+	for _, c := range clients {
+		s.closed(c)
+	}
+	s.gone()
+	s.logged(3, `\*\d+ shutdown timeout`)
+	s.quiet()
+}
+
 // CASES D01: SIGKILL comes when the delay has passed 1000 ms, and only the
 // timer doubles it, though the other workers' ends wake the master too. The
 // delays are real nginx's; it kills 3.15 s after TERM.
@@ -44,10 +75,7 @@ func TestStubbornWorkerIsKilledWhenTheDelayHasDoubledPastASecond(t *testing.T) {
 	s := start(t, conf{Workers: n})
 	s.pids(0, n-1)
 	c := s.greeted()
-	fmt.Fprint(c, "hang\n")
-	if line, err := c.r.ReadString('\n'); line != "hanging\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
+	s.ask(c, "hang", "hanging")
 
 	s.signal(syscall.SIGTERM)
 	s.gone()
@@ -108,12 +136,20 @@ func TestWorkerObeysCommandsThatCameTogether(t *testing.T) {
 	s.logged(1, by(s.pid())+`reopening logs$`)
 	s.signal(syscall.SIGWINCH)
 	s.logged(1, `stop accepting connections`)
-	s.until("the master sleeps again", func() bool { return strings.Contains(last(s.lines(by(s.pid()))), "sigsuspend") })
+	s.idle()
 	syscall.Kill(pid, syscall.SIGCONT)
 
 	s.logged(1, by(pid)+`reopening logs$`)
 	s.logged(1, by(pid)+`gracefully shutting down`)
 	s.logged(1, by(pid)+`channel handler`)
+}
+
+// idle waits until the master has done what it was asked for.
+func (s *server) idle() {
+	s.t.Helper()
+	s.until("the master sleeps", func() bool {
+		return strings.HasSuffix(last(s.lines(by(s.pid()))), ": sigsuspend")
+	})
 }
 
 func last(lines []string) string {
@@ -156,6 +192,26 @@ func TestReload(t *testing.T) {
 	s.quiet()
 }
 
+// CASES D24: of all the generations before the last, only the worker with a
+// connection stays, and it is told to quit once.
+func TestOldWorkersWithoutConnectionsLeaveAtOnce(t *testing.T) {
+	s := start(t, conf{Workers: 2, Reload: true})
+	s.pids(0, 1)
+	c := s.greeted()
+
+	for reload := 1; reload <= 3; reload++ {
+		s.signal(syscall.SIGHUP)
+		s.logged(2+2*reload, `start worker process \d`)
+		s.logged(2*reload, `gracefully shutting down`)
+		s.logged(2*reload-1, `worker process \d+ exited with code 0`)
+		s.idle()
+	}
+	s.logged(1, by(c.pid)+`gracefully shutting down`)
+	s.bye(c)
+	s.logged(6, `worker process \d+ exited with code 0`)
+	s.quiet()
+}
+
 // A reload that fails keeps everything as it was.
 func TestBadConfigurationKeepsTheWorkers(t *testing.T) {
 	s := start(t, conf{Workers: 2})
@@ -190,6 +246,7 @@ func TestChangeOfBinaryAndBack(t *testing.T) {
 
 	syscall.Kill(newBinary, syscall.SIGTERM)
 	s.pidFileBack()
+	s.idle()
 	if again := s.pids(0, 1); !slices.Equal(again, now) {
 		t.Errorf("workers %v, were %v", again, now)
 	}

@@ -15,6 +15,7 @@ package process
 import (
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -117,10 +118,11 @@ type Process struct {
 	noaccepting  bool
 	restart      bool
 
-	signals  *notified
-	pending  [len(signals)]atomic.Bool // any thread: came and is not yet handled
-	awake    chan struct{}             // any thread: something is pending
-	onNotify event.Handler
+	signals    *notified
+	collectors sync.WaitGroup
+	pending    [len(signals)]atomic.Bool // any thread: came and is not yet handled
+	awake      chan struct{}             // any thread: something is pending
+	onNotify   event.Handler
 
 	shutdownEvent event.Event // ngx_cycle.c
 }

@@ -57,17 +57,18 @@ func (p *Process) startSignals(wake func()) {
 		if ch == nil {
 			continue
 		}
-		go func() {
+		p.collectors.Go(func() {
 			for range ch {
 				p.pending[i].Store(true)
 				wake()
 			}
-		}()
+		})
 	}
 }
 
 // stopSignals gives the signals back to the program. Those that the master has
-// asked for itself may still be on their way, and would by default end it.
+// asked for itself may still be on their way, and would by default end it. From
+// then on nothing calls wake.
 func (p *Process) stopSignals() {
 	signal.Ignore(syscall.SIGALRM, syscall.SIGIO)
 
@@ -77,6 +78,7 @@ func (p *Process) stopSignals() {
 			close(ch)
 		}
 	}
+	p.collectors.Wait()
 }
 
 // wake ends the master's sleep.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,4 +74,45 @@ func TestSixtyFourWorkersStart(t *testing.T) {
 	t.Logf("64 workers ready after %v", time.Since(began).Round(time.Millisecond))
 	s.signal(syscall.SIGTERM)
 	s.gone()
+}
+
+// Before an upgrade the program's file is replaced: the old master's new
+// workers must still be of the old program.
+func TestWorkersStartWhenTheProgramFileIsGone(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, must(os.ReadFile(must(os.Executable()))), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, conf{Workers: 1, program: program})
+	old := s.pids(0, 0)
+	os.Remove(program)
+
+	syscall.Kill(old[0], syscall.SIGKILL)
+	s.pids(0, 0, old...)
+	s.bye(s.greeted())
+}
+
+// A worker that understands its certificate otherwise than its master meant
+// must not start, and says why.
+func TestCertificateThatDoesNotFit(t *testing.T) {
+	text := []byte(`{"Workers": 1}`)
+	for _, test := range []struct {
+		name string
+		b    birth
+		want string
+	}{
+		{"unknown process", birth{Proc: "sorcerer"}, "no such process"},
+		{"bad configuration", birth{Proc: WorkerProcess, Conf: []byte("{")}, "unexpected end of JSON input"},
+		{"one listener too many", birth{Proc: WorkerProcess, Conf: text,
+			Listening: []birthListening{{Index: 1}}}, "configured otherwise"},
+		{"another worker's listener", birth{Proc: WorkerProcess, Conf: text,
+			Listening: []birthListening{{Index: 0, Worker: 1}}}, "configured otherwise"},
+	} {
+		p, _ := newProcess(clock{})
+		p.App = testApp
+		test.b.Zone = -1
+		if err := p.grow(&test.b); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want an error with %q", test.name, err, test.want)
+		}
+	}
 }

@@ -128,3 +128,34 @@ func TestSecondChangeOfBinaryIsIgnored(t *testing.T) {
 		}
 	}
 }
+
+// CASES E15: were the loop woken before the flag is set, it could look too
+// early, and the signal would wait for another one. Each signal here is sent
+// when the one before has been handled.
+func TestEverySignalWakesTheLoop(t *testing.T) {
+	const n = 2000
+	p, _, _ := channelPair(t)
+	p.Cycle.Process = event.ProcessWorker
+	p.Cycle.Log.Level = 0
+	p.InitSignals()
+	p.startSignals(p.notify(p.Cycle))
+	defer p.stopSignals()
+
+	handled := make(chan struct{})
+	go func() {
+		for range n {
+			for p.reopen = false; !p.reopen; {
+				p.Cycle.ProcessEvents(event.TimerInfinite, 0)
+			}
+			handled <- struct{}{}
+		}
+	}()
+	for i := range n {
+		syscall.Kill(os.Getpid(), syscall.SIGUSR1)
+		select {
+		case <-handled:
+		case <-time.After(patience):
+			t.Fatalf("signal %d of %d is not handled", i+1, n)
+		}
+	}
+}
