@@ -69,7 +69,7 @@ func configure(cycle *event.Cycle, raw []byte) error {
 			Reuseport: fix.Reuseport,
 		})
 	}
-	fix.configure(cycle)
+	fix.Configure(cycle)
 	return nil
 }
 

@@ -23,16 +23,16 @@ import (
 
 // broken are fixes that no worker survives.
 var broken = []*Fix{
-	{Name: "panics", configure: func(cycle *event.Cycle) {
+	{Name: "panics", Configure: func(cycle *event.Cycle) {
 		cycle.Modules[0].InitProcess = func(*event.Cycle) core.Status { panic("on purpose") }
 	}},
-	{Name: "fails", configure: func(cycle *event.Cycle) {
+	{Name: "fails", Configure: func(cycle *event.Cycle) {
 		cycle.Modules[0].InitProcess = func(cycle *event.Cycle) core.Status {
 			cycle.Log.Error(core.LogEmerg, 0, "cannot start on purpose")
 			return core.Error
 		}
 	}},
-	{Name: "fails-in-master", configure: func(cycle *event.Cycle) {
+	{Name: "fails-in-master", Configure: func(cycle *event.Cycle) {
 		cycle.Modules[0].InitModule = func(cycle *event.Cycle) core.Status {
 			cycle.Log.Error(core.LogEmerg, 0, "no zone on purpose")
 			return core.Error

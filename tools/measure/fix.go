@@ -28,9 +28,9 @@ type Fix struct {
 	// Nginx says that stock nginx can be configured to it.
 	Nginx bool
 
-	// configure changes cycle from no fix at all: a shared, level-triggered
+	// Configure changes cycle from no fix at all: a shared, level-triggered
 	// listener.
-	configure func(cycle *event.Cycle)
+	Configure func(cycle *event.Cycle)
 
 	// Wakeups predicts the wakeups per second of n workers at r connections
 	// a second when a worker that does not hold the accept mutex polls every
@@ -63,27 +63,27 @@ var Fixes = []*Fix{
 	{
 		Name:      "none",
 		About:     "shared listener, level-triggered: the classic herd",
-		configure: func(cycle *event.Cycle) {},
+		Configure: func(cycle *event.Cycle) {},
 		Wakeups:   herdWakeups,
 	},
 	{
 		Name:      "et",
 		About:     "shared listener, edge-triggered, accept until EAGAIN",
-		configure: edgeTriggered,
+		Configure: edgeTriggered,
 		Wakeups:   herdWakeups,
 	},
 	{
 		Name:      "blocking",
 		About:     "no event loop: every worker sleeps in accept",
 		Blocking:  true,
-		configure: blockingAccept,
+		Configure: blockingAccept,
 		Wakeups:   oneWakeup,
 	},
 	{
 		Name:      "lock-only",
 		Mutex:     true,
 		About:     "accept mutex without its registration half: all stay registered, only the holder accepts",
-		configure: lockOnly,
+		Configure: lockOnly,
 		Wakeups:   lockOnlyWakeups,
 	},
 	{
@@ -91,14 +91,14 @@ var Fixes = []*Fix{
 		Mutex:     true,
 		Nginx:     true,
 		About:     "nginx's accept_mutex on: the registration moves with the lock",
-		configure: acceptMutex,
+		Configure: acceptMutex,
 		Wakeups:   mutexWakeups,
 	},
 	{
 		Name:  "file-lock",
 		Mutex: true,
 		About: "the same with a file lock, as nginx without atomic operations",
-		configure: func(cycle *event.Cycle) {
+		Configure: func(cycle *event.Cycle) {
 			acceptMutex(cycle)
 			cycle.Event.LockFile = filepath.Join(os.TempDir(), fmt.Sprintf("herd-accept.%d.lock", os.Getpid()))
 		},
@@ -107,7 +107,7 @@ var Fixes = []*Fix{
 	{
 		Name:  "exclusive",
 		About: "EPOLLEXCLUSIVE, registered once",
-		configure: func(cycle *event.Cycle) {
+		Configure: func(cycle *event.Cycle) {
 			cycle.Event.ExclusiveAccept = true
 			cycle.Actions.ReorderAcceptEvents = func(*event.Cycle, *event.Listening) {}
 		},
@@ -117,7 +117,7 @@ var Fixes = []*Fix{
 		Name:  "exclusive-reorder",
 		Nginx: true,
 		About: "EPOLLEXCLUSIVE, registered anew after the 1st and every 16th accept: nginx today",
-		configure: func(cycle *event.Cycle) {
+		Configure: func(cycle *event.Cycle) {
 			cycle.Event.ExclusiveAccept = true
 		},
 		Wakeups: oneWakeup,
@@ -127,7 +127,7 @@ var Fixes = []*Fix{
 		Nginx:     true,
 		About:     "SO_REUSEPORT: a listener for each worker",
 		Reuseport: true,
-		configure: func(cycle *event.Cycle) {},
+		Configure: func(cycle *event.Cycle) {},
 		Wakeups:   oneWakeup,
 	},
 }

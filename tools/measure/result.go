@@ -8,8 +8,9 @@ type Run struct {
 	Subject  string  `json:"subject"` // nginxref or nginx
 	Fix      string  `json:"fix"`
 	Workers  int     `json:"workers"`
-	Load     string  `json:"load"` // paced, burst or one by one
-	Rate     float64 `json:"rate"` // connections a second if paced, else 0
+	Load     string  `json:"load"`              // paced, burst or one by one
+	Rate     float64 `json:"rate"`              // connections a second if paced, else 0
+	Clients  int     `json:"clients,omitempty"` // connections in flight in a burst
 	Conns    int     `json:"conns"`
 	Accepted int     `json:"accepted"`
 

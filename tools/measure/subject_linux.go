@@ -225,6 +225,7 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		Workers: s.conf.Workers,
 		Load:    load.kind(),
 		Rate:    load.Rate,
+		Clients: load.Clients,
 		Conns:   load.Conns,
 	}
 	run.fill(before.samples, after.samples, after.at.Sub(before.at).Seconds(), lat)

@@ -17,8 +17,28 @@ type Timeline struct {
 
 // Lane is one worker's part. Between its spans the worker sleeps.
 type Lane struct {
-	Pid   int    `json:"pid"`
-	Spans []Span `json:"spans"`
+	Pid    int                `json:"pid"`
+	Totals map[Activity]Total `json:"totals"`
+	Spans  []Span             `json:"spans"`
+}
+
+// Total is how often a worker did something, and for how long in all.
+type Total struct {
+	Count int   `json:"count"`
+	Us    int64 `json:"us"`
+}
+
+// newLane returns a lane with its totals.
+func newLane(pid int, spans []Span) Lane {
+	lane := Lane{Pid: pid, Totals: map[Activity]Total{}, Spans: spans}
+	for _, a := range Activities {
+		lane.Totals[a] = Total{}
+	}
+	for _, s := range spans {
+		t := lane.Totals[s.Doing]
+		lane.Totals[s.Doing] = Total{t.Count + 1, t.Us + s.ToUs - s.FromUs}
+	}
+	return lane
 }
 
 // Span is a time in which a worker is awake.
@@ -76,7 +96,7 @@ func newTimeline(run Run, pids []int, workers [][]moment, end int64, cut, mutex 
 		moments := workers[i]
 		n := sort.Search(len(moments), func(j int) bool { return moments[j].at > end })
 		workers[i] = moments[:n]
-		tl.Lanes = append(tl.Lanes, Lane{Pid: pid, Spans: narrate(workers[i])})
+		tl.Lanes = append(tl.Lanes, newLane(pid, narrate(workers[i])))
 	}
 	if mutex {
 		tl.Holds = holdsOf(workers, end)

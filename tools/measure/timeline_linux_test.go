@@ -24,8 +24,8 @@ func timeline(t *testing.T, fix string, conns int) *Timeline {
 func count(tl *Timeline) map[Activity]int {
 	n := map[Activity]int{}
 	for _, lane := range tl.Lanes {
-		for _, span := range lane.Spans {
-			n[span.Doing]++
+		for doing, total := range lane.Totals {
+			n[doing] += total.Count
 		}
 	}
 	return n

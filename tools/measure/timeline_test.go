@@ -6,6 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestLaneIsAddedUp(t *testing.T) {
+	lane := newLane(71, []Span{{10, 14, Nothing}, {20, 25, Accepting}, {25, 40, Serving}, {50, 53, Nothing}})
+	want := map[Activity]Total{Nothing: {2, 7}, Accepting: {1, 5}, Serving: {1, 15}, Polling: {}}
+	if diff := cmp.Diff(want, lane.Totals); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // at is a moment at so many microseconds.
 func at(us int64, what happening, value int64) moment { return moment{us * 1e3, what, value} }
 
@@ -106,8 +114,8 @@ func TestTimelineEndsWhereABufferWasFull(t *testing.T) {
 	}
 	tl := newTimeline(Run{}, []int{71, 72}, workers, 20_000, true, false)
 	want := &Timeline{DurationUs: 20, Cut: true, Lanes: []Lane{
-		{71, []Span{{10, 14, Nothing}}},
-		{72, []Span{{10, 14, Nothing}}},
+		newLane(71, []Span{{10, 14, Nothing}}),
+		newLane(72, []Span{{10, 14, Nothing}}),
 	}}
 	if diff := cmp.Diff(want, tl); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
