@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"herd/tools/measure"
+)
+
+// Experiment is a run of real processes whose figures were predicted.
+type Experiment struct {
+	Title   string
+	Conf    measure.Conf
+	Load    measure.Load
+	Figures []Figure
+}
+
+// Figure is one measured number beside its prediction.
+type Figure struct {
+	Question Question
+	Of       func(*measure.Run) float64
+}
+
+// Experiments are a lab's measurement: what is run, and what the outcome says.
+type Experiments struct {
+	Dir  string         // labs/lab03-acceptmutex
+	Fix  []*measure.Fix // the lab's own, beside the reference's
+	Runs []Experiment
+	Tell func(w io.Writer, runs []measure.Run) // what the numbers say
+}
+
+// questions returns what is to be predicted.
+func (e *Experiments) questions() (list []Question) {
+	for _, run := range e.Runs {
+		for _, f := range run.Figures {
+			list = append(list, f.Question)
+		}
+	}
+	return list
+}
+
+// Main is the main function of a lab: it measures what was predicted and
+// prints the two side by side.
+func (e *Experiments) Main() {
+	measure.Fixes = append(measure.Fixes, e.Fix...)
+	measure.Main()
+
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Usage: go run ./%s\n\nMeasures what you predicted in %s/%s.\n",
+			e.Dir, e.Dir, PredictionsFile)
+	}
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := e.run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(exitCode(ctx, err))
+	}
+}
+
+// exitCode tells an interruption and a machine that cannot show it from
+// failure.
+func exitCode(ctx context.Context, err error) int {
+	switch {
+	case ctx.Err() != nil:
+		return 130
+	case errors.Is(err, measure.ErrCannotShow):
+		return 3
+	}
+	return 1
+}
+
+func (e *Experiments) run(ctx context.Context, w io.Writer) error {
+	predicted, err := ReadPredictions(e.Dir, e.questions())
+	if err != nil {
+		return err
+	}
+	var runs []measure.Run
+	for _, x := range e.Runs {
+		fmt.Fprintf(w, "%s\n", x.Title)
+		run, err := x.measure(ctx)
+		if err != nil {
+			return err
+		}
+		for _, f := range x.Figures {
+			fmt.Fprintf(w, "  %-58s predicted %8.2f   measured %8.2f\n", f.Question.Text, predicted[f.Question.Name], f.Of(&run))
+		}
+		runs = append(runs, run)
+	}
+	if e.Tell != nil {
+		fmt.Fprintln(w)
+		e.Tell(w, runs)
+	}
+	return nil
+}
+
+func (x *Experiment) measure(ctx context.Context) (measure.Run, error) {
+	s, err := measure.Start(ctx, x.Conf, "127.0.0.1:0")
+	if err != nil {
+		return measure.Run{}, err
+	}
+	defer s.Stop()
+	return s.Measure(ctx, x.Load, func(int) {})
+}
