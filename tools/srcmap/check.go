@@ -107,23 +107,17 @@ func (k *checker) line(i int) int { return k.c.Stmts[i].Line }
 // walkAll walks over the functions that no other one calls, and through the
 // calls over the rest.
 func (k *checker) walkAll() {
-	called := map[*gutter.Func]bool{}
-	for _, fn := range k.gos {
-		for i := range fn.Stmts {
-			for _, h := range k.helpers(fn, &fn.Stmts[i]) {
-				called[h] = true
-			}
-		}
-	}
 	k.walked = map[*gutter.Func]bool{}
 	k.stood = map[int]bool{}
-	for _, roots := range []bool{true, false} {
-		for _, fn := range k.gos {
-			if !k.walked[fn] && called[fn] != roots {
-				k.last, k.lastAt = -1, nil
-				k.walk(fn, nil, false)
-			}
+	for _, fn := range k.callersFirst() {
+		if k.walked[fn] {
+			continue
 		}
+		if !fn.Claims && len(k.gos) > 1 {
+			k.report(fn, fn.Line, "nothing calls %s, a part of %s, where C has it", fn.Name, k.ref.Func)
+		}
+		k.last, k.lastAt = -1, nil
+		k.walk(fn, nil, false)
 	}
 }
 
@@ -139,7 +133,7 @@ func (k *checker) walk(fn *gutter.Func, outer []frame, called bool) {
 		seam[i] = len(s.Ranges) == 0 && (len(helpers) > 0 || seam[s.Parent])
 		if len(s.Ranges) > 0 {
 			k.stmt(fn, s, frames)
-		} else if !seam[i] && s.Diverges == "" && !isImplied(fn, i, called) {
+		} else if !seam[i] && s.Diverges == "" && !needsNoNumber(fn, i, called) {
 			k.report(fn, s.Line, "this stands for nothing in %s: end its line with the C line, or mark it DIVERGES: with the reason",
 				k.ref.Func)
 		}
@@ -151,10 +145,10 @@ func (k *checker) walk(fn *gutter.Func, outer []frame, called bool) {
 	}
 }
 
-// isImplied reports whether statement i of fn stands for what C does without
+// needsNoNumber reports whether statement i of fn stands for what C does without
 // a statement: run on into the next case, or go on after a part that is a
 // function of its own, and called, here.
-func isImplied(fn *gutter.Func, i int, called bool) bool {
+func needsNoNumber(fn *gutter.Func, i int, called bool) bool {
 	s := &fn.Stmts[i]
 	return s.Kind == gutter.Fall ||
 		called && s.Kind == gutter.Return && s.Parent < 0 && i == len(fn.Stmts)-1
@@ -190,11 +184,12 @@ func (k *checker) stmt(fn *gutter.Func, s *gutter.Stmt, frames []frame) {
 		k.last, k.lastAt = end, s
 	}
 	var cs []*csrc.Stmt
+	fits := k.kindFits(s, links, chain(fn, s))
 	for _, i := range links {
 		cs = append(cs, &k.c.Stmts[i])
-		k.stood[i] = k.stood[i] || k.kindFits(s, links, chain(fn, s))
+		k.stood[i] = k.stood[i] || fits
 	}
-	if !k.kindFits(s, links, chain(fn, s)) && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
+	if !fits && !slices.ContainsFunc(cs, func(c *csrc.Stmt) bool { return mayHelp(c.Kind, s.Kind) }) {
 		k.report(fn, s.Line, "this is of the kind %q, and C line %d of the kind %q", s.Kind, cs[0].Line, cs[0].Kind)
 		return
 	}
@@ -286,17 +281,22 @@ func (k *checker) parts() {
 	}
 }
 
+// twin is a Go statement and the function that it is in.
+type twin struct {
+	fn *gutter.Func
+	s  *gutter.Stmt
+}
+
 // coverage counts, and reports the C statements that nothing stands for, or
 // not enough.
 func (k *checker) coverage() coverage {
-	mapped := map[int]*gutter.Stmt{}
-	path := map[int]*gutter.Func{}
+	twins := map[int]twin{}
 	diverging := map[int]bool{}
 	for _, fn := range k.gos {
 		for i := range fn.Stmts {
 			s := &fn.Stmts[i]
 			for _, c := range k.links[s] {
-				mapped[c], path[c] = s, fn
+				twins[c] = twin{fn, s}
 				diverging[c] = diverging[c] || s.Diverges != ""
 			}
 		}
@@ -304,28 +304,29 @@ func (k *checker) coverage() coverage {
 	var n coverage
 	var missing []int
 	for i := range k.c.Stmts {
-		if k.c.Stmts[i].Implied {
+		if k.isImplied(i) {
 			continue
 		}
 		n.Total++
 		o, omitted := k.omitted[i]
-		s, fn := mapped[i], path[i]
-		switch {
-		case omitted && s != nil:
-			k.findings = append(k.findings, gutter.Finding{Path: o.path, Line: o.Line,
-				Text: fmt.Sprintf("C line %d is not omitted: %s:%d stands for it", k.line(i), fn.Path, s.Line)})
-		case omitted:
-			n.Omitted++
-		case s == nil:
-			missing = append(missing, i)
-		case !diverging[i] && !k.stood[i]:
-			k.report(fn, s.Line, "this is of the kind %q, and can only be a part of C line %d, of the kind %q", s.Kind, k.line(i), k.c.Stmts[i].Kind)
-		}
-		if s != nil {
+		t, mapped := twins[i]
+		if mapped {
 			n.Mapped++
 		}
 		if diverging[i] {
 			n.Diverging++
+		}
+		switch {
+		case omitted && mapped:
+			k.findings = append(k.findings, gutter.Finding{Path: o.path, Line: o.Line,
+				Text: fmt.Sprintf("C line %d is not omitted: %s:%d stands for it", k.line(i), t.fn.Path, t.s.Line)})
+		case omitted:
+			n.Omitted++
+		case !mapped:
+			missing = append(missing, i)
+		case !diverging[i] && !k.stood[i]:
+			k.report(t.fn, t.s.Line, "this is of the kind %q, and can only be a part of C line %d, of the kind %q",
+				t.s.Kind, k.line(i), k.c.Stmts[i].Kind)
 		}
 	}
 	for _, r := range k.ranges(missing) {

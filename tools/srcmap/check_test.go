@@ -73,6 +73,8 @@ func TestCheckFindsDepartures(t *testing.T) {
 			"lamp.go:85: C line 53: only one of the two cases runs on into the next"},
 		{"a part that is no longer called", "		if lamp.obey(i) {\n			break\n		}\n", "",
 			"lamp.go:95: this stands for nothing in ngx_lamp_cycle: end its line with the C line, or mark it DIVERGES: with the reason"},
+		{"a part that nothing calls", "		err := lamp.wait()\n", "		err := 0 // DIVERGES: no waiting\n",
+			"lamp.go:67: nothing calls (*Lamp).wait, a part of ngx_lamp_cycle, where C has it"},
 		{"a part that is called too late", "		err := lamp.wait()\n		if err != 0 { // 46\n			lamp.Failed = true // 47\n			break              // 48\n		}\n",
 			"		if err != 0 { // 46\n			lamp.Failed = true // 47\n			break              // 48\n		}\n		err := lamp.wait()\n",
 			"lamp.go:68: out of order: it stands for C line 41, but line 44 above stands for C line 48"},

@@ -161,6 +161,22 @@ func (mi *mirror) helpers(fn *gutter.Func, s *gutter.Stmt) []*gutter.Func {
 	return list
 }
 
+// callersFirst returns the Go functions, those that no other one calls before
+// the rest.
+func (mi *mirror) callersFirst() []*gutter.Func {
+	called := map[*gutter.Func]bool{}
+	for _, fn := range mi.gos {
+		for i := range fn.Stmts {
+			for _, h := range mi.helpers(fn, &fn.Stmts[i]) {
+				called[h] = true
+			}
+		}
+	}
+	first := slices.DeleteFunc(slices.Clone(mi.gos), func(fn *gutter.Func) bool { return called[fn] })
+	rest := slices.DeleteFunc(slices.Clone(mi.gos), func(fn *gutter.Func) bool { return !called[fn] })
+	return append(first, rest...)
+}
+
 // isImplied reports whether C statement i needs nothing to stand for it.
 func (mi *mirror) isImplied(i int) bool {
 	return 0 <= i && i < len(mi.c.Stmts) && mi.c.Stmts[i].Implied

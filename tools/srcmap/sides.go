@@ -44,30 +44,13 @@ func newSheet(mi *mirror, t *tree) (*sheet, error) {
 		}
 		sh.goLines[fn.Path] = strings.Split(strings.ReplaceAll(string(src), "\t", "    "), "\n")
 	}
-	for _, fn := range mi.gos {
-		if !sh.walked[fn] && !mi.isCalled(fn) {
-			sh.function(fn)
-		}
-	}
-	for _, fn := range mi.gos {
+	for _, fn := range mi.callersFirst() {
 		if !sh.walked[fn] {
 			sh.function(fn)
 		}
 	}
 	sh.flush(len(mi.c.Stmts))
 	return sh, nil
-}
-
-// isCalled reports whether another function of the mirror calls fn.
-func (mi *mirror) isCalled(fn *gutter.Func) bool {
-	for _, other := range mi.gos {
-		for i := range other.Stmts {
-			if slices.Contains(mi.helpers(other, &other.Stmts[i]), fn) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // function lays out fn, and in their places the functions that it calls.

@@ -22,6 +22,7 @@ type Func struct {
 	Omits     []Omit
 	Stmts     []Stmt
 	Diverges  string // the reason in the doc comment, or ""
+	Claims    bool   // the doc comment says that it mirrors the whole function
 }
 
 // Bare returns the function's name without its receiver.
@@ -158,8 +159,9 @@ func (p *goFile) function(decl *ast.FuncDecl) (fn *Func, claims bool) {
 		}
 	}
 	claim := mirrors.FindStringSubmatch(decl.Doc.Text())
+	fn.Claims = claim != nil
 	if fn.Ref.Func == "" {
-		return fn, claim != nil || len(fn.Omits) > 0
+		return fn, fn.Claims || len(fn.Omits) > 0
 	}
 	if claim != nil && claim[1] != fn.Ref.Func {
 		p.report(fn.Line, "the comment says that %s mirrors %s, the directive says %s",
