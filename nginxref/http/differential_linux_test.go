@@ -42,7 +42,7 @@ const differentialConf = `
 daemon off;
 master_process off;
 pid %[1]s/pid;
-error_log %[1]s/error.log info;
+error_log %[1]s/error.log %[3]s;
 events { worker_connections 64; }
 http {
 	access_log %[1]s/access.log combined;
@@ -204,8 +204,9 @@ type pair struct {
 	cycle          *event.Cycle
 }
 
-// startPair starts both, or skips the test if there is no nginx.
-func startPair(t *testing.T) *pair {
+// startPair starts both, with error logs at the given level, or skips the test
+// if there is no nginx.
+func startPair(t *testing.T, level string) *pair {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
 		t.Skip("nginx is not installed: nothing to compare with (apt-get install nginx)")
@@ -220,7 +221,7 @@ func startPair(t *testing.T) *pair {
 	p.ours = netip.AddrPortFrom(netip.MustParseAddr(oursIP), port)
 
 	conf := filepath.Join(p.dir, "nginx.conf")
-	text := fmt.Sprintf(differentialConf, p.dir, p.real)
+	text := fmt.Sprintf(differentialConf, p.dir, p.real, level)
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func startPair(t *testing.T) *pair {
 	})
 
 	started := make(chan struct{})
-	go p.loop(started)
+	go p.loop(logLevels[level], started)
 	<-started
 	t.Cleanup(p.stop)
 
@@ -275,8 +276,10 @@ func freePort(t *testing.T) uint16 {
 	return 0
 }
 
+var logLevels = map[string]uint{"info": core.LogInfo, "debug": core.LogDebugAll}
+
 // loop runs our server until stop.
-func (p *pair) loop(started chan struct{}) {
+func (p *pair) loop(level uint, started chan struct{}) {
 	defer close(p.loopDone)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -286,12 +289,13 @@ func (p *pair) loop(started chan struct{}) {
 		panic(err)
 	}
 	times := core.NewTimes(kernel)
-	log := core.Log{Level: core.LogInfo, File: core.NewOpenFile("", &p.log, times, os.Getpid())}
+	log := core.Log{Level: level, File: core.NewOpenFile("", &p.log, times, os.Getpid())}
 	access := &AccessLog{File: core.NewOpenFile("", &p.accessLog, times, 0)}
 
 	p.cycle = event.NewCycle(kernel, &log, times)
 	p.cycle.ConnectionN = 64
 	p.cycle.Event.EpollEvents = 512
+	p.cycle.Zone.ConnectionCounter.Word.Store(1) // as nginx does
 
 	sa := sys.TCPSockaddr(p.ours)
 	fd := listenOn(p.t, &sa)
@@ -467,7 +471,7 @@ func (p *pair) sameLogs() {
 }
 
 func TestAnswersAndLogsAsNginxDoes(t *testing.T) {
-	p := startPair(t)
+	p := startPair(t, "info")
 	for _, tt := range rawRequests {
 		p.same(tt.name, tt.chunks...)
 	}
@@ -480,7 +484,7 @@ const mutants = 400
 // TestMutantsAreAnsweredAsNginxDoes sends requests with something changed,
 // always the same ones, in one or two chunks.
 func TestMutantsAreAnsweredAsNginxDoes(t *testing.T) {
-	p := startPair(t)
+	p := startPair(t, "info")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for n := range mutants {
 		b := mutate(rnd, strings.Join(rawRequests[rnd.IntN(len(rawRequests))].chunks, ""))

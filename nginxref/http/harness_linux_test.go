@@ -240,7 +240,8 @@ func (c *client) send(text string) {
 	for b := []byte(text); len(b) > 0; {
 		n, err := unix.SendmsgN(c.fd, b, nil, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EPIPE || err == unix.ECONNRESET {
-			break // the server has hung up on what it did not like
+			c.recv() // the server has hung up on what it did not like
+			break
 		}
 		if err == unix.EAGAIN {
 			n = 0
@@ -375,3 +376,11 @@ const (
 	get      = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	getClose = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 )
+
+// expectConnection holds the next answer to hello with the given Connection.
+func (c *client) expectConnection(value string) {
+	c.s.t.Helper()
+	if a := c.expect("200 OK", "hello"); a.value("Connection") != value {
+		c.s.t.Fatalf("Connection: %q, expected %q", a.value("Connection"), value)
+	}
+}

@@ -40,10 +40,15 @@ func (ctx *chunked) parse(r *Request, b *buf) core.Status {
 
 	rc := core.Again
 
-	for ; b.pos < b.last && ctx.state != swChunkData; b.pos++ {
+	for ; b.pos < b.last; b.pos++ {
 		ch := b.data[b.pos]
 
-		r.connection.Log.Debug(core.LogDebugHTTP, 0, "http chunked byte: %02X s:%d", ch, ctx.state)
+		r.connection.Log.Debug(core.LogDebugHTTP, 0, "http chunked byte: %02X s:%d", int(ch), ctx.state)
+
+		if ctx.state == swChunkData {
+			rc = core.OK
+			break
+		}
 
 		next := ctx.next(ch)
 
@@ -56,10 +61,6 @@ func (ctx *chunked) parse(r *Request, b *buf) core.Status {
 			return done
 		}
 		ctx.state = next
-	}
-
-	if ctx.state == swChunkData && b.pos < b.last {
-		rc = core.OK
 	}
 
 	if ctx.size > math.MaxInt64-5 {

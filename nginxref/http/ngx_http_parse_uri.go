@@ -25,7 +25,8 @@ type complexURI struct {
 	ext     int    // where the extension starts in it; 0: there is none
 	state   int
 	quoted  int  // the state to go back to after "%xx"
-	decoded byte // the first digit of that
+	decoded byte // what that stands for
+	again   bool // decoded is the next byte to deal with
 	args    int  // where they start in the buffer; 0: there are none
 }
 
@@ -47,9 +48,11 @@ func (r *Request) parseComplexURI() core.Status {
 		ch := data[p]
 		p++
 
-		r.connection.Log.Debug(core.LogDebugHTTP, 0, "s:%d in:'%X:%c'", s.state, ch, ch)
-
-		stop, ok := s.next(ch)
+		stop, ok := r.complexByte(&s, ch)
+		if ok && s.again {
+			s.again = false
+			stop, ok = r.complexByte(&s, s.decoded)
+		}
 		if !ok {
 			return parseInvalidRequest
 		}
@@ -76,6 +79,13 @@ func (r *Request) parseComplexURI() core.Status {
 	return core.OK
 }
 
+// complexByte deals with a byte of the path; see complexURI.next.
+func (r *Request) complexByte(s *complexURI, ch byte) (stop, ok bool) {
+	r.connection.Log.Debug(core.LogDebugHTTP, 0, "s:%d in:'%X:%c'", s.state, int(ch), int(ch))
+
+	return s.next(ch)
+}
+
 // complexArgs sets args to what is between p and the end, or a "#".
 func (r *Request) complexArgs(p int) {
 	end := p
@@ -92,7 +102,7 @@ func (s *complexURI) next(ch byte) (stop, ok bool) {
 	case swQuoted:
 		return false, s.quotedFirst(ch)
 	case swQuotedSecond:
-		return s.quotedSecond(ch)
+		return false, s.quotedSecond(ch)
 	}
 
 	if isUsual(ch) {
@@ -167,29 +177,29 @@ func (s *complexURI) end() bool {
 	return true
 }
 
-// quotedFirst and quotedSecond decode "%xx".
-func (s *complexURI) quotedFirst(ch byte) bool {
+// quotedFirst and quotedSecond decode "%xx". What it stands for may mean
+// something in the path still: "%2e%2e" is "..", too.
+func (s *complexURI) quotedFirst(ch byte) (ok bool) {
 	digit, ok := hexDigit(ch)
 	s.decoded = digit << 4
 	s.state = swQuotedSecond
 	return ok
 }
 
-func (s *complexURI) quotedSecond(ch byte) (stop, ok bool) {
+func (s *complexURI) quotedSecond(ch byte) (ok bool) {
 	digit, ok := hexDigit(ch)
-	if !ok {
-		return false, false
-	}
+	s.decoded |= digit
 
-	switch ch = s.decoded | digit; ch {
+	switch s.decoded {
 	case 0:
-		return false, false
+		return false
 	case '%', '#', '?':
-		s.write(ch)
-		return false, true
+		s.write(s.decoded)
+	default:
+		s.state = s.quoted
+		s.again = true
 	}
-	s.state = s.quoted
-	return s.next(ch) // "%2e%2e" is "..", too
+	return ok
 }
 
 // hexDigit returns the value of a hexadecimal digit.
