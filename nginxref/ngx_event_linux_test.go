@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -59,8 +60,9 @@ func TestAcceptExclusive(t *testing.T) {
 		{"accept_exclusive off;", 0},
 	} {
 		s := start(t, nginxref, withMutex(test.events))
-		s.waitForWorkers(s.pid, 2)
-		s.waitForLog("epoll timer: ", 2) // both wait
+		for _, worker := range s.waitForWorkers(s.pid, 2) {
+			s.waitForLog(fmt.Sprintf("%d#%[1]d: epoll timer: ", worker), 1) // it waits
+		}
 		if n := s.logged(exclusive); n != test.want {
 			t.Errorf("%q: %d of 2 workers registered exclusively, want %d", test.events, n, test.want)
 		}
