@@ -72,6 +72,8 @@ func TestReturnsAreCountedByCause(t *testing.T) {
 		{"an event, after silent wakeups", []uint64{2}, 0, 3, Worker{ReturnsEvents: 1, Wakeups: 3}},
 		{"many events", []uint64{2, 4, 6}, 0, 1, Worker{ReturnsEvents: 1, Wakeups: 1}},
 		{"timeout", nil, 0, 1, Worker{ReturnsTimeout: 1, Wakeups: 1, WakeupsTimeout: 1}},
+		// Only the last of the three was the timeout's.
+		{"timeout, after silent wakeups", nil, 0, 3, Worker{ReturnsTimeout: 1, Wakeups: 3, WakeupsTimeout: 1}},
 		{"a look without waiting", nil, 0, 0, Worker{ReturnsTimeout: 1}},
 		{"signal, by the eventfd", []uint64{notify}, 0, 1, Worker{ReturnsSignal: 1, Wakeups: 1}},
 		{"signal and an event", []uint64{notify, 2}, 0, 1, Worker{ReturnsEvents: 1, Wakeups: 1}},
