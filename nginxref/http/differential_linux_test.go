@@ -300,6 +300,7 @@ func (p *pair) loop(level uint, started chan struct{}) {
 	sa := sys.TCPSockaddr(p.ours)
 	fd := listenOn(p.t, &sa)
 	defer unix.Close(fd)
+
 	ls := &event.Listening{Fd: fd, Sockaddr: sa, AddrText: sa.String(), Log: log}
 	p.cycle.Listening = []*event.Listening{ls}
 
@@ -312,7 +313,6 @@ func (p *pair) loop(level uint, started chan struct{}) {
 	if event.CoreModule.InitProcess(p.cycle) != core.OK {
 		panic("the loop cannot start")
 	}
-	defer p.cycle.EpollDone()
 
 	close(started)
 	for !p.stopLoop.Load() {
@@ -321,11 +321,13 @@ func (p *pair) loop(level uint, started chan struct{}) {
 }
 
 func (p *pair) stop() {
-	if !p.stopLoop.Swap(true) {
-		handler := event.Handler(func(*event.Event) {})
-		p.cycle.Notify(&handler)
+	if p.stopLoop.Swap(true) {
+		return
 	}
+	handler := event.Handler(func(*event.Event) {})
+	p.cycle.Notify(&handler)
 	<-p.loopDone
+	p.cycle.EpollDone()
 }
 
 // exchange sends chunks and returns all that comes until the server closes.
