@@ -158,13 +158,7 @@ func (c *cycle) initEventConf(log *core.Log) core.Status {
 	}
 
 	if ecf.debugUnix || len(ecf.debugConnection) != 0 {
-		for _, ls := range c.Listening {
-			handler := ls.Handler
-			ls.Handler = func(c *event.Connection) {
-				ecf.debugAccepted(c)
-				handler(c)
-			}
-		}
+		c.Event.DebugAccepted = ecf.debugAccepted
 	}
 
 	if !c.program.testConfig {
@@ -247,20 +241,9 @@ func setDebugConnection(cf *conf.Conf, _ *conf.Command) error {
 
 // debugAccepted has a connection from a debug_connection address logged at
 // all debug levels. Mirrors ngx_debug_accepted_connection.
-//
-// DIVERGES: it runs at the start of the listener's handler, after the event
-// core has logged the connection; so it logs that once more.
 func (ecf *eventConf) debugAccepted(c *event.Connection) {
-	if !ecf.debugs(&c.Sockaddr) {
-		return
-	}
-
-	logged := c.Log.On(core.LogDebugEvent)
-
-	c.Log.Level = core.LogDebugConnection | core.LogDebugAll
-
-	if !logged {
-		c.Log.Debug(core.LogDebugEvent, 0, "*%d accept: %s fd:%d", c.Number, c.Sockaddr.String(), c.Fd)
+	if ecf.debugs(&c.Sockaddr) {
+		c.Log.Level = core.LogDebugConnection | core.LogDebugAll
 	}
 }
 

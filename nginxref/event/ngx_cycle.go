@@ -69,6 +69,9 @@ type EventConf struct {
 	// nginx does when it was built on a system that has it. Off gives the
 	// classic herd. nginx has no such switch.
 	ExclusiveAccept bool
+	// DebugAccepted, if set, may raise the log level of a connection that was
+	// just accepted (debug_connection).
+	DebugAccepted func(c *Connection)
 	// LockFile, if not empty, makes the accept mutex a file lock on that
 	// path, as nginx built without atomic operations does.
 	LockFile string

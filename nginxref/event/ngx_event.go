@@ -147,6 +147,17 @@ func (cycle *Cycle) ProcessEventsAndTimers() {
 	cycle.ProcessPosted(&cycle.PostedEvents) // 263
 }
 
+// TimerSignal notes that the timer signal came; the process calls it, by any
+// thread, and then wakes the loop: half of ngx_timer_signal_handler.
+func (cycle *Cycle) TimerSignal() { cycle.EventTimerAlarm.Store(true) }
+
+// TimerSignalSeen ends what TimerSignal began, on the loop's thread: the signal
+// is an event here, where nginx has it interrupt the wait.
+func (cycle *Cycle) TimerSignalSeen() {
+	cycle.EventTimerAlarm.Store(false)
+	cycle.Log.Debug(core.LogDebugEvent, 0, "timer signal")
+}
+
 // HandleReadEvent makes sure that the kernel watches for input, if none is
 // known to be there. Mirrors ngx_handle_read_event.
 //
@@ -336,7 +347,7 @@ func (cycle *Cycle) AttachZone(fd, lockFd, slot int) core.Status {
 //nginx:src/event/ngx_event.c ngx_event_process_init
 //nginx:omit 625-626 the configuration is in fields
 //nginx:omit 658-667, 674 epoll is the only event method
-//nginx:omit 679-700 no timer signal
+//nginx:omit 683-690 the process collects SIGALRM with all other signals
 //nginx:omit 704-718 epoll needs no table by descriptor
 //nginx:omit 735-736, 743-744, 755-756 make does not fail
 //nginx:omit 798 stream sockets only
@@ -365,6 +376,12 @@ func (cycle *Cycle) processInit() core.Status {
 	// the caller exits with code 2, as nginx does right here.
 	if cycle.epollInit() != core.OK { // 669
 		return core.Error // 671
+	}
+
+	if cycle.Conf.TimerResolution != 0 { // 679
+		if err := cycle.Kernel.Setitimer(uint64(cycle.Conf.TimerResolution)); err != 0 { // 693-698
+			cycle.Log.Error(core.LogAlert, err, "setitimer() failed") // 699
+		}
 	}
 
 	cycle.initConnections()

@@ -19,9 +19,8 @@ import (
 //nginx:omit 59, 165-166, 216, 218-219 addresses have a fixed size; the local one is in ls
 //nginx:omit 72 the call returns the errno
 //nginx:omit 153, 208-211 stream sockets only
-//nginx:omit 159-162, 169-172, 178-180, 214, 269-272, 278-280 no pool
+//nginx:omit 159-162, 169-172, 178-180, 214, 269-272 no pool
 //nginx:omit 223 no sendfile
-//nginx:omit 289 no debug_connection
 //nginx:omit 303-306 epoll is told of a connection when its handler waits
 func EventAccept(ev *Event) {
 	cycle := ev.Data.Cycle // DIVERGES: a global in nginx
@@ -71,7 +70,9 @@ func EventAccept(ev *Event) {
 
 		cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Active.Word, 1) // 156
 
-		initAccepted(ev, c, ls)
+		if !initAccepted(ev, c, ls) {
+			return
+		}
 
 		ls.Handler(c) // 313
 
@@ -135,12 +136,13 @@ func acceptFailed(ev *Event, err sys.Errno) bool {
 	return false // 132
 }
 
-// initAccepted fills in the connection that was just accepted.
+// initAccepted fills in the connection that was just accepted and reports
+// whether it may go on; it is closed otherwise.
 //
 // DIVERGES: its own function; in nginx it is part of ngx_event_accept.
 //
 //nginx:src/event/ngx_event_accept.c ngx_event_accept
-func initAccepted(ev *Event, c *Connection, ls *Listening) {
+func initAccepted(ev *Event, c *Connection, ls *Listening) bool {
 	cycle := c.Cycle // DIVERGES: a global in nginx
 
 	c.Sockaddr = cycle.acceptSockaddr // 175
@@ -177,6 +179,14 @@ func initAccepted(ev *Event, c *Connection, ls *Listening) {
 
 	if ls.AddrNtop { // 268
 		c.AddrText = c.Sockaddr.AppendText(c.addrText[:0], false) // 275
+		if len(c.AddrText) == 0 {                                 // 278
+			cycle.closeAcceptedConnection(c) // 279
+			return false                     // 280
+		}
+	}
+
+	if cycle.Event.DebugAccepted != nil { // DIVERGES: the list is the configuration's
+		cycle.Event.DebugAccepted(c) // 289
 	}
 
 	if log.On(core.LogDebugEvent) { // 291
@@ -187,6 +197,8 @@ func initAccepted(ev *Event, c *Connection, ls *Listening) {
 
 	log.Data = nil    // 310
 	log.Handler = nil // 311
+
+	return true // DIVERGES: its own function
 }
 
 // TrylockAcceptMutex tries for the accept mutex and moves the listeners'
@@ -313,4 +325,31 @@ func ReorderAcceptEvents(cycle *Cycle, ls *Listening) {
 	if cycle.AddEvent(c.Read, ReadEvent, ExclusiveEvent) == core.Error { // 471
 		return // 474
 	}
+}
+
+// closeAcceptedConnection gives up a connection that its handler has not seen
+// yet. Mirrors ngx_close_accepted_connection.
+//
+//nginx:src/event/ngx_event_accept.c ngx_close_accepted_connection
+//nginx:omit 496-497 no memory pool
+func (cycle *Cycle) closeAcceptedConnection(c *Connection) {
+	cycle.FreeConnection(c) // 486
+
+	fd := c.Fd // 488
+	c.Fd = -1  // 489
+
+	if err := cycle.Kernel.Close(fd); err != 0 { // 491
+		c.Log.Error(core.LogAlert, err, "close() socket failed") // 492
+	}
+
+	cycle.Kernel.AtomicFetchAdd(&cycle.Zone.Active.Word, -1) // 501
+}
+
+// AcceptLogError tells in the log which listener was accepting; log.Data is
+// the *Listening. Mirrors ngx_accept_log_error.
+//
+//nginx:src/event/ngx_event_accept.c ngx_accept_log_error
+func AcceptLogError(log *core.Log, b []byte) []byte {
+	b = append(b, " while accepting new connection on "...) // 509
+	return append(b, log.Data.(*Listening).AddrText...)     // 509
 }

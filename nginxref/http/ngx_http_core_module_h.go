@@ -173,14 +173,7 @@ func (cmcf *Main) AddListening(ls *event.Listening, addrs ...*Addr) {
 		ls.Log = *log
 	}
 	ls.Log.Data = ls
-	ls.Log.Handler = acceptLogError
+	ls.Log.Handler = event.AcceptLogError
 
 	ls.Servers = &Port{main: cmcf, addrs: addrs}
-}
-
-// acceptLogError tells in the log which listener was accepting. Mirrors
-// ngx_accept_log_error.
-func acceptLogError(log *core.Log, b []byte) []byte {
-	b = append(b, " while accepting new connection on "...)
-	return append(b, log.Data.(*event.Listening).AddrText...)
 }

@@ -122,6 +122,9 @@ func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
 				continue        // 320
 			}
 
+			// DIVERGES: nginx goes on with tables and registrations of the
+			// old cycle, and serves no new connection.
+			p.takeOver(cycle)
 			p.Cycle = cycle // 323
 		}
 
@@ -131,6 +134,26 @@ func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
 			p.ReopenFiles(cycle, -1)                             // 329
 		}
 	}
+}
+
+// takeOver makes cycle the one whose loop runs, in place of p.Cycle. What the
+// old one was still serving is cut off.
+func (p *Process) takeOver(cycle *event.Cycle) {
+	old := p.Cycle
+
+	old.EpollDone()
+	for i := range old.Connections {
+		if c := &old.Connections[i]; c.Fd != -1 && !c.Read.Accept {
+			old.CloseConnection(c)
+		}
+	}
+	cycle.Zone = old.Zone
+	for _, module := range cycle.Modules {
+		if module.InitProcess != nil && module.InitProcess(cycle) == core.Error {
+			os.Exit(2)
+		}
+	}
+	p.loop.Store(cycle)
 }
 
 // workerProcessInit makes a worker of the process. If that fails it exits with

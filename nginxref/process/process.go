@@ -123,6 +123,7 @@ type Process struct {
 	pending    [len(signals)]atomic.Bool // any thread: came and is not yet handled
 	awake      chan struct{}             // any thread: something is pending
 	onNotify   event.Handler
+	loop       atomic.Pointer[event.Cycle] // any thread: whose loop to wake
 
 	shutdownEvent event.Event // ngx_cycle.c
 }

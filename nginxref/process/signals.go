@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"herd/nginxref/core"
@@ -93,8 +94,17 @@ func (p *Process) wake() {
 // is interrupted.
 func (p *Process) notify(cycle *event.Cycle) (wake func()) {
 	p.onNotify = func(*event.Event) { p.handlePending() }
+	p.loop.Store(cycle)
 
-	return func() { cycle.Notify(&p.onNotify) }
+	return func() {
+		cycle := p.loop.Load()
+		// The timer signal has to be known before the loop looks at the
+		// clock, which is before it comes to handlePending.
+		if p.pending[alarmSignal].Load() {
+			cycle.TimerSignal()
+		}
+		cycle.Notify(&p.onNotify)
+	}
 }
 
 // sigsuspend sleeps until a signal comes and handles all that are pending.
@@ -110,9 +120,22 @@ func (p *Process) sigsuspend() {
 func (p *Process) handlePending() (any bool) {
 	for i := range signals {
 		if p.pending[i].Swap(false) {
-			p.signalHandler(&signals[i])
+			p.handle(i)
 			any = true
 		}
 	}
 	return any
+}
+
+// alarmSignal is the place of SIGALRM in signals.
+var alarmSignal = slices.IndexFunc(signals[:], func(s signalEntry) bool { return s.signo == syscall.SIGALRM })
+
+// handle runs the handler of signal i. In a process with timer_resolution that
+// of SIGALRM is the event core's.
+func (p *Process) handle(i int) {
+	if i == alarmSignal && p.Cycle.Process != event.ProcessMaster && p.Cycle.Conf.TimerResolution != 0 {
+		p.Cycle.TimerSignalSeen()
+		return
+	}
+	p.signalHandler(&signals[i])
 }

@@ -20,8 +20,8 @@ type Kernel struct {
 // NewKernel returns a kernel that counts in slot, which this process owns from
 // now on.
 func NewKernel(kernel sys.Kernel, slot *Worker, notifyData uint64, connections func() int) *Kernel {
+	slot.Ready = 0 // first: a reader must not take the successor for ready
 	slot.Pid = uint64(kernel.Getpid())
-	slot.Ready = 0
 	slot.CPUBase = slot.CPUNsec()
 	slot.Wait = sys.Wait{}
 	return &Kernel{

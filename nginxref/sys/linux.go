@@ -42,6 +42,13 @@ func (k *Linux) Gettimeofday() (sec int64, msec int) {
 	return t.Unix(), t.Nanosecond() / 1e6
 }
 
+func (k *Linux) Setitimer(msec uint64) Errno {
+	every := unix.NsecToTimeval(int64(msec) * 1e6)
+	it := unix.Itimerval{Interval: every, Value: every}
+	_, _, err := unix.RawSyscall(unix.SYS_SETITIMER, uintptr(unix.ItimerReal), uintptr(unsafe.Pointer(&it)), 0)
+	return err
+}
+
 func (k *Linux) Close(fd int) Errno {
 	_, _, err := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	return err

@@ -73,6 +73,10 @@ type Kernel interface {
 	// Gettimeofday reads the wall clock: seconds and milliseconds.
 	Gettimeofday() (sec int64, msec int)
 
+	// Setitimer has the process get SIGALRM every msec milliseconds
+	// (ITIMER_REAL); 0 ends it.
+	Setitimer(msec uint64) Errno
+
 	Close(fd int) Errno
 	Read(fd int, p []byte) (n int, err Errno)
 	Write(fd int, p []byte) (n int, err Errno)

@@ -52,6 +52,8 @@ type Process struct {
 	waiter *waiter
 	why    reason // it woke
 	wants  *inode // waits for the lock, or was woken for it and has yet to try
+
+	itimer int // timers set by Setitimer so far
 }
 
 var _ sys.Kernel = (*Process)(nil)

@@ -1,0 +1,7 @@
+package fake
+
+// Names that the tests print, too.
+var (
+	ErrnoName = errnoName
+	BitNames  = bitNames
+)
