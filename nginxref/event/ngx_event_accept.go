@@ -350,6 +350,6 @@ func (cycle *Cycle) closeAcceptedConnection(c *Connection) {
 //
 //nginx:src/event/ngx_event_accept.c ngx_accept_log_error
 func AcceptLogError(log *core.Log, b []byte) []byte {
-	b = append(b, " while accepting new connection on "...) // 509
-	return append(b, log.Data.(*Listening).AddrText...)     // 509
+	return append(append(b, " while accepting new connection on "...),
+		log.Data.(*Listening).AddrText...) // 509
 }

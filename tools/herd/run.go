@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
 
-	"golang.org/x/term"
-
+	"herd/tools/herd/report"
 	"herd/tools/measure"
 )
 
@@ -26,14 +24,19 @@ var burst = measure.Load{Clients: burstClients, Conns: 2000}
 // as fast as it goes.
 var regimes = []measure.Load{{Rate: 1, Conns: 2}, {Rate: 100, Conns: 100}, burst}
 
+// loadAt returns the load of a rate: two seconds' worth, or a burst.
+func loadAt(rate float64) measure.Load {
+	if rate == 0 {
+		return burst
+	}
+	return measure.Load{Rate: rate, Conns: max(1, int(2*rate))}
+}
+
 // regimesOf returns the loads that opt asks for.
 func regimesOf(opt *options) []measure.Load {
 	list := slices.Clone(regimes)
-	switch {
-	case opt.rate > 0:
-		list = []measure.Load{{Rate: opt.rate, Conns: max(1, int(2*opt.rate))}}
-	case opt.rate == 0:
-		list = []measure.Load{burst}
+	if opt.rate >= 0 {
+		list = []measure.Load{loadAt(opt.rate)}
 	}
 	if opt.conns > 0 {
 		for i := range list {
@@ -43,43 +46,89 @@ func regimesOf(opt *options) []measure.Load {
 	return list
 }
 
-// subjects returns the programs to measure each fix of: "" is nginxref.
-func (opt *options) subjects() []string {
-	switch {
-	case opt.compare:
-		return []string{"", opt.nginx}
-	case opt.nginx != "":
-		return []string{opt.nginx}
+// measureMain is the command without a word: it measures, prints the table and
+// writes the report.
+func measureMain(ctx context.Context, args []string) error {
+	opt, err := parse(args)
+	if err != nil {
+		return err
 	}
-	return []string{""}
+	if err := opt.prepare(); err != nil {
+		return err
+	}
+	res, err := measureAll(ctx, opt, newProgress(os.Stderr))
+	if err != nil {
+		return err
+	}
+	if opt.json {
+		err = writeJSON(os.Stdout, res)
+	} else {
+		writeResults(os.Stdout, opt, res)
+	}
+	if err == nil && opt.report != "" {
+		err = saveReport(opt.report, res)
+	}
+	return err
 }
 
-// measureAll measures each fix of each subject under each load. The runs come
-// in the order of the loads.
-func measureAll(ctx context.Context, opt *options, p *progress) ([]measure.Run, error) {
+// prepare says beforehand what would go wrong at the end.
+func (opt *options) prepare() error {
+	if opt.report == "" {
+		return nil
+	}
+	if err := checkReport(opt.report); err != nil {
+		if opt.asked {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "No report is written:", err)
+		opt.report = ""
+		return nil
+	}
+	if opt.whole {
+		return measure.CheckNofile(slices.Max(scalingWorkers))
+	}
+	return nil
+}
+
+// measureAll measures each fix of each subject under each load, and what the
+// report shows beside. The runs come in the order of the loads.
+func measureAll(ctx context.Context, opt *options, p *progress) (*report.Results, error) {
 	defer p.clear()
+	res := newResults(opt)
 	loads := regimesOf(opt)
-	byLoad := make([][]measure.Run, len(loads))
+	extra := opt.report != "" && opt.whole
 	p.total = len(opt.fixes) * len(opt.subjects()) * len(loads)
+	if extra {
+		p.total += opt.extras()
+	}
+	byLoad := make([][]measure.Run, len(loads))
 	for _, fix := range opt.fixes {
 		for _, nginx := range opt.subjects() {
-			conf := measure.Conf{
-				Fix:       fix.Name,
-				Workers:   opt.workers,
-				DelayMsec: int(opt.delay.Milliseconds()),
-				Nginx:     nginx,
-			}
-			runs, err := measureSubject(ctx, conf, opt.listen, loads, p)
+			runs, err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, loads, p)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", fix.Name, err)
+				return nil, failed(fix, err)
 			}
 			for i, run := range runs {
 				byLoad[i] = append(byLoad[i], run)
 			}
 		}
 	}
-	return slices.Concat(byLoad...), nil
+	res.Runs = slices.Concat(byLoad...)
+	if extra {
+		return res, measureExtras(ctx, opt, res, p)
+	}
+	return res, nil
 }
+
+func newResults(opt *options) *report.Results {
+	return &report.Results{
+		DelayMs:    opt.delay.Milliseconds(),
+		MeasuredAt: time.Now().Truncate(time.Second),
+		Machine:    measure.ThisMachine(),
+	}
+}
+
+func failed(fix *measure.Fix, err error) error { return fmt.Errorf("%s: %w", fix.Name, err) }
 
 // measureSubject measures a fresh set of processes under each load.
 func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads []measure.Load, p *progress) ([]measure.Run, error) {
@@ -98,54 +147,4 @@ func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads
 		runs = append(runs, run)
 	}
 	return runs, nil
-}
-
-// progress keeps one line on a terminal up to date, or writes a line for each
-// run elsewhere.
-type progress struct {
-	w     io.Writer
-	tty   bool
-	run   int // the current one, of total
-	total int
-	label string
-	conns int
-	last  time.Time
-}
-
-func newProgress(f *os.File) *progress {
-	return &progress{w: f, tty: term.IsTerminal(int(f.Fd()))}
-}
-
-// begin announces the next run.
-func (p *progress) begin(conf measure.Conf, load measure.Load) {
-	p.run++
-	p.conns = load.Conns
-	p.label = fmt.Sprintf("[%d/%d] %s %s, %s", p.run, p.total, conf.Subject(), conf.Fix, rateText(load.Rate))
-	if !p.tty {
-		fmt.Fprintf(p.w, "%s, %d connections\n", p.label, load.Conns)
-	}
-}
-
-// step shows how many connections of the run are done, at most ten times a
-// second.
-func (p *progress) step(done int) {
-	if p.tty && (time.Since(p.last) > 100*time.Millisecond || done == p.conns) {
-		p.last = time.Now()
-		fmt.Fprintf(p.w, "\r\033[K%s: %d of %d connections", p.label, done, p.conns)
-	}
-}
-
-// clear removes the line.
-func (p *progress) clear() {
-	if p.tty {
-		fmt.Fprint(p.w, "\r\033[K")
-	}
-}
-
-// rateText names a load in words.
-func rateText(rate float64) string {
-	if rate == 0 {
-		return "burst"
-	}
-	return fmt.Sprintf("%g/s", rate)
 }

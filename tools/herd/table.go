@@ -6,10 +6,19 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
+	"herd/tools/herd/report"
 	"herd/tools/measure"
 )
+
+// writeResults writes the table and what it says.
+func writeResults(w io.Writer, opt *options, res *report.Results) {
+	fmt.Fprintf(w, "%d workers, accept_mutex_delay %d ms; %s\n", opt.workers, res.DelayMs, res.Machine)
+	writeTable(w, res.Runs)
+	writeFindings(w, report.Findings(res.Runs, opt.delay.Seconds()))
+	writeRatios(w, res.Runs)
+	writeWitness(w, res.Runs)
+}
 
 const tableHead = `
 %s
@@ -22,11 +31,11 @@ func writeTable(w io.Writer, runs []measure.Run) {
 	for i := range runs {
 		r := &runs[i]
 		if i == 0 || r.Rate != runs[i-1].Rate {
-			fmt.Fprintf(w, tableHead, regimeText(r), "fix")
+			fmt.Fprintf(w, tableHead, report.LoadText(r), "fix")
 		}
 		fmt.Fprintf(w, "%-18s %8.2f %7s %6.2f   %8.1f %6s %9s  %6.0f %%  %4.2f  %7.2f %6.1f %8.1f\n",
-			label(r), r.WakeupsPerConn, figure(r.ReturnsPerConn, 2), r.EagainPerConn,
-			r.PollingWakeupsPerS, figure(r.WakeupsPerS, 1), predicted(r),
+			label(r), r.WakeupsPerConn, report.Figure(r.ReturnsPerConn, 2), r.EagainPerConn,
+			r.PollingWakeupsPerS, report.Figure(r.WakeupsPerS, 1), predicted(r),
 			100*r.MaxShare(), r.Jain,
 			float64(r.LatencyUs.P50)/1e3, float64(r.LatencyUs.P99)/1e3, r.CPUUsPerConn)
 	}
@@ -40,119 +49,44 @@ func label(r *measure.Run) string {
 	return "  " + r.Subject
 }
 
-func regimeText(r *measure.Run) string {
-	switch {
-	case r.Rate == 0:
-		return fmt.Sprintf("burst: %d connections, %d at a time", r.Conns, burstClients)
-	case r.Rate <= 2:
-		return fmt.Sprintf("%g connections a second, %d of them: nearly idle", r.Rate, r.Conns)
-	}
-	return fmt.Sprintf("%g connections a second, %d of them: paced", r.Rate, r.Conns)
-}
-
-// figure prints x with the given decimals, or without when it is large.
-func figure(x float64, decimals int) string {
-	if x >= 1000 {
-		decimals = 0
-	}
-	return fmt.Sprintf("%.*f", decimals, x)
-}
-
 func predicted(r *measure.Run) string {
 	if r.PredictedWakeupsPerS == nil {
 		return "-"
 	}
-	return figure(*r.PredictedWakeupsPerS, 1)
+	return report.Figure(*r.PredictedWakeupsPerS, 1)
 }
 
-// findings are the rows that the text below the table compares.
-type findings struct {
-	rate                  float64
-	none, lockOnly, mutex *measure.Run
-}
+// textWidth is where prose is broken.
+const textWidth = 80
 
-// find returns the rows of the three fixes at rate; missing ones are nil.
-func find(runs []measure.Run, rate float64) findings {
-	f := findings{rate: rate}
-	for i := range runs {
-		if runs[i].Rate != rate {
-			continue
-		}
-		switch runs[i].Fix {
-		case "none":
-			f.none = &runs[i]
-		case "lock-only":
-			f.lockOnly = &runs[i]
-		case "accept-mutex":
-			f.mutex = &runs[i]
-		}
-	}
-	return f
-}
-
-// writeFindings says in words what the numbers say about the accept mutex: as
-// much of it as was measured.
-func writeFindings(w io.Writer, runs []measure.Run, delay time.Duration) {
-	compared := false
-	for _, rate := range ratesOf(runs) {
-		f := find(runs, rate)
-		if rate == 0 || f.none == nil || f.mutex == nil {
-			continue
-		}
-		if !compared {
+// writeFindings says in words what the numbers say about the accept mutex.
+func writeFindings(w io.Writer, findings []string) {
+	for i, text := range findings {
+		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		compared = true
-		if f.lockOnly != nil && rate > 1/delay.Seconds() {
-			writeHalves(w, f)
+		fmt.Fprintln(w, wrap("- "+text, "  "))
+	}
+}
+
+// wrap breaks text into lines; those after the first are indented.
+func wrap(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > textWidth:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
 		}
-		writeTrade(w, f)
+		b.WriteString(word)
+		column += len(word)
 	}
-	if compared {
-		writeCrossover(w, delay)
-	}
-}
-
-// ratesOf returns the rates of runs, highest first, each once.
-func ratesOf(runs []measure.Run) []float64 {
-	var rates []float64
-	for i := len(runs) - 1; i >= 0; i-- {
-		if n := len(rates); n == 0 || rates[n-1] != runs[i].Rate {
-			rates = append(rates, runs[i].Rate)
-		}
-	}
-	return rates
-}
-
-// writeHalves tells which half of the mutex did what.
-func writeHalves(w io.Writer, f findings) {
-	fmt.Fprintf(w, `At %g connections a second:
-- The lock removes the erroneous accepts: %.2f EAGAIN per connection without a
-  fix, %.2f with the lock alone. It leaves the wakeups: %.2f per connection, then
-  %.2f; and its losers see the event again and again, %s returns per connection.
-- The registration that moves with the lock changes the wakeups: %.2f per
-  connection with the whole accept mutex. The others now poll.
-`, f.rate, f.none.EagainPerConn, f.lockOnly.EagainPerConn,
-		f.none.WakeupsPerConn, f.lockOnly.WakeupsPerConn, figure(f.lockOnly.ReturnsPerConn, 1),
-		f.mutex.WakeupsPerConn)
-}
-
-// writeTrade tells what the mutex saves or costs in wakeups at this rate.
-func writeTrade(w io.Writer, f findings) {
-	verb := "fewer"
-	if f.mutex.WakeupsPerS > f.none.WakeupsPerS {
-		verb = "more"
-	}
-	fmt.Fprintf(w, `- At %g/s the accept mutex wakes %s processes than the herd: %.1f a second, %.1f of
-  them by polling, against %.1f.
-`, f.rate, verb, f.mutex.WakeupsPerS, f.mutex.PollingWakeupsPerS, f.none.WakeupsPerS)
-}
-
-// writeCrossover tells where the two are equal.
-func writeCrossover(w io.Writer, delay time.Duration) {
-	fmt.Fprintf(w, `- Polling is (N-1)/delay a second whether or not anyone connects; the herd is N
-  for each connection. They cross at r* = 1/delay = %g connections a second.
-`, 1/delay.Seconds())
+	return b.String()
 }
 
 // writeRatios compares each run of nginxref with the run of nginx that
@@ -169,7 +103,7 @@ nginxref divided by nginx
 		}
 		fmt.Fprint(w, head)
 		head = ""
-		fmt.Fprintf(w, "%-14s %-6s %8s %8s %8s   %8s %8s %8s %8s %8s\n", shortFix(ours.Fix), rateText(ours.Rate),
+		fmt.Fprintf(w, "%-14s %-6s %8s %8s %8s   %8s %8s %8s %8s %8s\n", shortFix(ours.Fix), report.RateText(ours.Rate),
 			quotient(ours.WakeupsPerConn, nginx.WakeupsPerConn),
 			quotient(ours.ReturnsPerConn, nginx.ReturnsPerConn),
 			quotient(ours.EagainPerConn, nginx.EagainPerConn),
@@ -206,7 +140,7 @@ func writeWitness(w io.Writer, runs []measure.Run) {
 		}
 		for _, d := range r.Disagreements {
 			differ++
-			fmt.Fprintf(w, "The witnesses disagree: %s %s, %s: %s\n", r.Subject, r.Fix, rateText(r.Rate), d)
+			fmt.Fprintf(w, "The witnesses disagree: %s %s, %s: %s\n", r.Subject, r.Fix, report.RateText(r.Rate), d)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(compared)) {

@@ -45,7 +45,7 @@ func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkNofile(conf.Workers); err != nil {
+	if err := CheckNofile(conf.Workers); err != nil {
 		return nil, err
 	}
 	s := &Subject{fix: fix, conf: conf}
@@ -64,10 +64,10 @@ func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
 	return s, nil
 }
 
-// checkNofile says so beforehand if the master could not hold a channel pair
+// CheckNofile says so beforehand if the master could not hold a channel pair
 // for each of n workers, the clones of the listener, and a few more; the same
 // is enough for the clients of a burst.
-func checkNofile(n int) error {
+func CheckNofile(n int) error {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 // Main has nothing to do where no subject can be started.
 func Main() {}
 
+// CheckNofile has nothing to check.
+func CheckNofile(int) error { return nil }
+
 // Subject cannot be made on this system.
 type Subject struct{}
 
