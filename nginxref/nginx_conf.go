@@ -20,6 +20,7 @@ type coreConf struct {
 	shutdownTimeout core.Msec
 
 	workerProcesses int
+	debugPoints     int
 	rlimitNofile    int // descriptors
 	priority        int
 
@@ -48,6 +49,7 @@ var coreModule = &conf.Module{
 		{Name: "pid", Type: conf.MainConf | conf.Take1, Set: conf.StrSlot(func(c *cycle) **string { return &c.core.pid })},
 		{Name: "lock_file", Type: conf.MainConf | conf.Take1, Set: conf.StrSlot(func(c *cycle) **string { return &c.core.lockFile })},
 		{Name: "worker_processes", Type: conf.MainConf | conf.Take1, Set: setWorkerProcesses},
+		{Name: "debug_points", Type: conf.MainConf | conf.Take1, Set: conf.EnumSlot(func(c *cycle) *int { return &c.core.debugPoints }, debugPoints)},
 		{Name: "user", Type: conf.MainConf | conf.Take12, Set: setUser},
 		{Name: "worker_priority", Type: conf.MainConf | conf.Take1, Set: setPriority},
 		{Name: "worker_cpu_affinity", Type: conf.MainConf | conf.OneMore, Set: setCPUAffinity},
@@ -56,6 +58,12 @@ var coreModule = &conf.Module{
 		{Name: "working_directory", Type: conf.MainConf | conf.Take1, Set: conf.StrSlot(func(c *cycle) **string { return &c.core.workingDirectory })},
 		{Name: "env", Type: conf.MainConf | conf.Take1, Set: setEnv},
 	},
+}
+
+// debugPoints mirrors ngx_debug_points.
+var debugPoints = []conf.Enum{
+	{Name: "stop", Value: event.DebugPointsStop},
+	{Name: "abort", Value: event.DebugPointsAbort},
 }
 
 // newCoreConf mirrors ngx_core_module_create_conf.
@@ -68,6 +76,7 @@ func newCoreConf() coreConf {
 
 		workerProcesses: conf.Unset,
 
+		debugPoints:  conf.Unset,
 		rlimitNofile: conf.Unset,
 
 		user:  conf.Unset,
@@ -96,6 +105,7 @@ func (c *cycle) initCoreConf(log *core.Log) core.Status {
 	initMsec(&ccf.shutdownTimeout, 0)
 
 	initValue(&ccf.workerProcesses, 1)
+	initValue(&ccf.debugPoints, 0)
 
 	if !ccf.cpuAffinityAuto && len(ccf.cpuAffinity) > 1 && len(ccf.cpuAffinity) != ccf.workerProcesses {
 		log.Error(core.LogWarn, 0, "the number of \"worker_processes\" is not equal to "+
@@ -125,6 +135,7 @@ func (c *cycle) initCoreConf(log *core.Log) core.Status {
 		TimerResolution: ccf.timerResolution,
 		ShutdownTimeout: ccf.shutdownTimeout,
 
+		DebugPoints:  ccf.debugPoints,
 		RlimitNofile: ccf.rlimitNofile,
 		RlimitCore:   conf.Unset,
 		Priority:     ccf.priority,

@@ -38,6 +38,8 @@ type CoreConf struct {
 	TimerResolution core.Msec // 0: timers set the wait
 	ShutdownTimeout core.Msec // 0: a worker waits for its last connection
 
+	DebugPoints int // what an exiting worker with sockets left does: DebugPointsStop, DebugPointsAbort or 0
+
 	RlimitNofile int   // descriptors; -1 when not configured
 	RlimitCore   int64 // bytes; -1 when not configured
 	Priority     int   // nice value of the workers
@@ -56,6 +58,12 @@ type CoreConf struct {
 	Pid              string // path of the master's pid file
 	Oldpid           string // and of the one an upgrade leaves behind
 }
+
+// The values of CoreConf.DebugPoints.
+const (
+	DebugPointsStop  = 1
+	DebugPointsAbort = 2
+)
 
 // EventConf is ngx_event_conf_t and ngx_epoll_conf_t: the events{} block.
 type EventConf struct {

@@ -60,6 +60,7 @@ type conf struct {
 	Core        event.CoreConf
 
 	FailInit    []int  // numbers of workers that cannot start
+	CrashInit   []int  // numbers of workers that crash when they start
 	DieOnAccept string // whoever accepts while this file exists removes it and dies
 	Reload      bool   // HUP makes a new cycle; otherwise the configuration is bad
 	Hold        bool   // HUP waits for a byte from the pipe
@@ -126,6 +127,9 @@ func configure(cycle *event.Cycle, text []byte) error {
 	cycle.Modules = append(cycle.Modules, event.Module{
 		Name: "test",
 		InitProcess: func(cycle *event.Cycle) core.Status {
+			if slices.Contains(conf.CrashInit, cycle.Worker) {
+				panic("told to crash")
+			}
 			if slices.Contains(conf.FailInit, cycle.Worker) {
 				cycle.Log.Error(core.LogEmerg, 0, "told to fail")
 				return core.Error

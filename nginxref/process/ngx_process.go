@@ -64,6 +64,8 @@ func (p *Process) SpawnProcess(cycle *event.Cycle, proc SpawnProc, data any, nam
 
 	e.Pid = pid      // 208
 	e.exited = false // 209
+	// DIVERGES: see backoff.go.
+	e.started = cycle.Time.CurrentMsec
 
 	if respawn >= 0 { // 211
 		return pid // 212
@@ -260,6 +262,7 @@ func (p *Process) processEnded(pid int, status syscall.WaitStatus) {
 			p.Processes[i].Status = status // 526
 			p.Processes[i].exited = true   // 527
 			e = &p.Processes[i]            // 528
+			p.crashed(e)                   // DIVERGES: see backoff.go
 			break                          // 529
 		}
 	}
@@ -298,5 +301,21 @@ func (p *Process) processEnded(pid int, status syscall.WaitStatus) {
 func (p *Process) unlockMutexes(pid int) {
 	if p.Cycle.AcceptMutex != nil { // 577
 		p.Cycle.AcceptMutex.ForceUnlock(pid) // 578
+	}
+}
+
+// debugPoint stops or aborts the process, if debug_points says so, for
+// somebody to look at it. Mirrors ngx_debug_point.
+//
+//nginx:src/os/unix/ngx_process.c ngx_debug_point
+//nginx:omit 616 the configuration is in fields
+func debugPoint(cycle *event.Cycle) {
+	switch cycle.Conf.DebugPoints { // 619
+
+	case event.DebugPointsStop: // 621
+		syscall.Kill(cycle.Kernel.Getpid(), syscall.SIGSTOP) // 622
+
+	case event.DebugPointsAbort: // 625
+		syscall.Kill(cycle.Kernel.Getpid(), syscall.SIGABRT) // 626
 	}
 }

@@ -75,6 +75,13 @@ func (p *Process) MasterProcessCycle(cycle *event.Cycle) {
 
 		cycle.Log.Debug(core.LogDebugEvent, 0, "wake up, sigio %d", sigio) // 167
 
+		// DIVERGES: a pause is over, see backoff.go.
+		if delay == 0 && p.sigalrm {
+			p.sigalrm = false
+			p.pauseEnds = 0
+			p.reap = true
+		}
+
 		if p.reap { // 170
 			p.reap = false                                          // 171
 			cycle.Log.Debug(core.LogDebugEvent, 0, "reap children") // 172
@@ -267,6 +274,13 @@ func (p *Process) signalWorkerProcesses(cycle *event.Cycle, signo syscall.Signal
 			continue // 482
 		}
 
+		// DIVERGES: there is nobody to tell, see backoff.go.
+		if e.exited && e.pause != 0 {
+			e.exiting = signo != syscall.SIGUSR1
+			p.reap = true
+			continue
+		}
+
 		if e.justSpawn { // 485
 			e.justSpawn = false // 486
 			continue            // 487
@@ -321,9 +335,8 @@ func (p *Process) debugChild(cycle *event.Cycle, i int) {
 // reports whether any process is left that the master must wait for. Mirrors
 // ngx_reap_children.
 //
-// A worker that crashes whenever it is started is started again at once, as
-// often as it crashes; so it is in nginx. What fails in the worker's
-// initialisation ends it with code 2 instead, and that is not repeated.
+// What fails in a worker's initialisation ends it with code 2, and that is not
+// repeated. A crash is, with a pause if it comes too often (backoff.go).
 //
 //nginx:src/os/unix/ngx_process_cycle.c ngx_reap_children
 func (p *Process) reapChildren(cycle *event.Cycle) bool {
@@ -340,13 +353,19 @@ func (p *Process) reapChildren(cycle *event.Cycle) bool {
 
 		if e.exited { // 563
 
-			if !e.detached { // 565
+			if !e.detached && e.Channel[0] != -1 { // 565 DIVERGES: a worker that is replaced later comes by again
 				CloseChannel(cycle.Kernel, &e.Channel, cycle.Log) // 566
 
 				e.Channel[0] = -1 // 568
 				e.Channel[1] = -1 // 569
 
 				p.passCloseChannel(cycle, i)
+			}
+
+			// DIVERGES: see backoff.go.
+			if e.respawn && p.pausing(cycle, e) {
+				live = true
+				continue
 			}
 
 			if e.respawn && !e.exiting && !p.terminate && !p.quit { // 593

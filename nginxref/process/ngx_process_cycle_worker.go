@@ -299,7 +299,6 @@ func initgroups(username string, gid int) error {
 // of the log for a signal handler that comes after the pool is destroyed.
 //
 //nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_exit
-//nginx:omit 978 no ngx_debug_point
 //nginx:omit 989-1001 the log outlives the cycle
 func (p *Process) workerProcessExit(cycle *event.Cycle) {
 	for _, module := range cycle.Modules { // 954
@@ -320,6 +319,7 @@ func (p *Process) workerProcessExit(cycle *event.Cycle) {
 
 		if p.debugQuit { // 976
 			cycle.Log.Error(core.LogAlert, 0, "aborting") // 977
+			debugPoint(cycle)                             // 978
 		}
 	}
 

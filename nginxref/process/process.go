@@ -69,6 +69,12 @@ type Entry struct {
 	detached  bool
 	exiting   bool // told to leave
 	exited    bool // and waited for
+
+	// Of a worker that crashes again and again, see backoff.go.
+	started core.Msec // when
+	young   int       // how many in a row crashed young
+	pause   core.Msec // before it is replaced; 0: at once
+	after   core.Msec // the end of the pause
 }
 
 // Process is the state of one process, master or worker: the globals of
@@ -117,6 +123,8 @@ type Process struct {
 	noaccept     bool
 	noaccepting  bool
 	restart      bool
+
+	pauseEnds core.Msec // when SIGALRM comes for a worker to replace, see backoff.go
 
 	signals    *notified
 	collectors sync.WaitGroup
