@@ -69,6 +69,10 @@ func configure(cycle *event.Cycle, raw []byte) error {
 			Reuseport: fix.Reuseport,
 		})
 	}
+	if fix.Loop != nil {
+		fix.replaceLoop(cycle)
+		return nil
+	}
 	fix.Configure(cycle)
 	return nil
 }

@@ -32,6 +32,11 @@ type Fix struct {
 	// listener.
 	Configure func(cycle *event.Cycle)
 
+	// Loop, if set, is what a worker does in place of the event core: it
+	// accepts from the first listener and has each connection served, for
+	// ever. It hears of no signal. Configure is not called.
+	Loop Loop
+
 	// Wakeups predicts the wakeups per second of n workers at r connections
 	// a second when a worker that does not hold the accept mutex polls every
 	// delay seconds. It holds while the workers have time to fall asleep
@@ -73,11 +78,11 @@ var Fixes = []*Fix{
 		Wakeups:   herdWakeups,
 	},
 	{
-		Name:      "blocking",
-		About:     "no event loop: every worker sleeps in accept",
-		Blocking:  true,
-		Configure: blockingAccept,
-		Wakeups:   oneWakeup,
+		Name:     "blocking",
+		About:    "no event loop: every worker sleeps in accept",
+		Blocking: true,
+		Loop:     acceptLoop,
+		Wakeups:  oneWakeup,
 	},
 	{
 		Name:      "lock-only",

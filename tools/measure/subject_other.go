@@ -37,7 +37,7 @@ func (s *Subject) Timeline(context.Context, Load, func(int)) (*Timeline, error) 
 // Stop is never called.
 func (s *Subject) Stop() {}
 
-func blockingAccept(*event.Cycle) {}
+func newLoopKernel(cycle *event.Cycle, blocking bool) sys.Kernel { return cycle.Kernel }
 
 // WitnessMissing says why there is no second witness.
 func WitnessMissing() error {
