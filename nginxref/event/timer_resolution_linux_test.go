@@ -3,6 +3,7 @@ package event
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -16,17 +17,20 @@ func TestE16TimerResolutionMovesTheClock(t *testing.T) {
 	alarms := make(chan os.Signal, 1)
 	signal.Notify(alarms, syscall.SIGALRM)
 	w.start()
-	t.Cleanup(func() {
-		w.Kernel.Setitimer(0)
-		signal.Stop(alarms)
-	})
 	var seen Handler = func(*Event) { w.TimerSignalSeen() }
-	go func() {
+	var collector sync.WaitGroup
+	collector.Go(func() {
 		for range alarms {
 			w.TimerSignal()
 			w.Notify(&seen)
 		}
-	}()
+	})
+	t.Cleanup(func() {
+		w.Kernel.Setitimer(0)
+		signal.Stop(alarms)
+		close(alarms)
+		collector.Wait()
+	})
 
 	fired := false
 	w.AddTimer(&Event{Log: w.Log, Handler: func(*Event) { fired = true }}, 50)

@@ -141,12 +141,6 @@ func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
 func (p *Process) takeOver(cycle *event.Cycle) {
 	old := p.Cycle
 
-	old.EpollDone()
-	for i := range old.Connections {
-		if c := &old.Connections[i]; c.Fd != -1 && !c.Read.Accept {
-			old.CloseConnection(c)
-		}
-	}
 	cycle.Zone = old.Zone
 	for _, module := range cycle.Modules {
 		if module.InitProcess != nil && module.InitProcess(cycle) == core.Error {
@@ -154,6 +148,13 @@ func (p *Process) takeOver(cycle *event.Cycle) {
 		}
 	}
 	p.loop.Store(cycle)
+
+	for i := range old.Connections {
+		if c := &old.Connections[i]; c.Fd != -1 && !c.Read.Accept {
+			old.CloseConnection(c)
+		}
+	}
+	old.EpollDone()
 }
 
 // workerProcessInit makes a worker of the process. If that fails it exits with
