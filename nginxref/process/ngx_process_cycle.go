@@ -35,6 +35,7 @@ func (p *Process) MasterProcessCycle(cycle *event.Cycle) {
 	}
 
 	p.setproctitle(title) // 125
+	setComm(p.Name)       // DIVERGES: the program was executed as /proc/self/exe
 
 	// DIVERGES: see signals.go.
 	p.startSignals(p.wake)

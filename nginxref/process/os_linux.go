@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -39,8 +40,7 @@ func setDumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }
 // setComm names the main thread, and so the process in a short ps, top and
 // killall: the kernel took the last part of the path that was executed.
 func setComm(name string) {
-	b := append([]byte(name), 0)
-	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0, 0, 0)
+	os.WriteFile("/proc/self/comm", []byte(name), 0)
 }
 
 // memfile returns a file in memory that holds data.
