@@ -9,6 +9,7 @@ import (
 	"herd/nginxref/conf"
 	"herd/nginxref/core"
 	"herd/nginxref/event"
+	"herd/nginxref/shmtx"
 )
 
 // cycle is one configuration at work (ngx_cycle_t): the part of it that
@@ -287,6 +288,14 @@ func (c *cycle) inheritZone(old *cycle) {
 	c.Zone = old.Zone
 	c.AcceptMutex = old.AcceptMutex
 	c.LockFile = old.LockFile
+
+	// The lock's messages go to the log of the cycle at work.
+	if mtx, ok := c.AcceptMutex.(*shmtx.Atomic); ok {
+		mtx.Log = c.Log
+	}
+	if c.LockFile != nil {
+		c.LockFile.Log = c.Log
+	}
 }
 
 // initModules mirrors ngx_init_modules.
