@@ -27,6 +27,11 @@ type Figure struct {
 	Of       func(*measure.Run) float64
 }
 
+// Ask returns the figure that is predicted under name.
+func Ask(name, text string, of func(*measure.Run) float64) Figure {
+	return Figure{Question{name, text}, of}
+}
+
 // Experiments are a lab's measurement: what is run, and what the outcome says.
 type Experiments struct {
 	Dir  string         // labs/lab03-acceptmutex

@@ -3,6 +3,7 @@ package all
 
 import (
 	"herd/tools/lab"
+	"herd/tools/lab/lab00"
 	"herd/tools/lab/lab03"
 )
 
@@ -10,6 +11,7 @@ import (
 // not for running its checks.
 func Labs() []*lab.Lab {
 	return []*lab.Lab{
+		lab00.Lab(lab00.Functions{}),
 		lab03.Lab(lab03.Functions{}),
 	}
 }
