@@ -150,7 +150,7 @@ func (mtx *Atomic) Lock() {
 				"shmtx wait %d", mtx.Kernel.AtomicLoad(mtx.wait)) // 108
 
 			for { // 111
-				err := mtx.sem.wait(mtx.Kernel) // 111
+				err := mtx.sem.Wait(mtx.Kernel) // 111
 				if err == 0 {                   // 111
 					break // 111
 				}
@@ -231,7 +231,7 @@ func (mtx *Atomic) wakeup() {
 
 	mtx.Log.Debug(core.LogDebugCore, 0, "shmtx wake %d", wait) // 187
 
-	if err := mtx.sem.post(mtx.Kernel); err != 0 { // 190
+	if err := mtx.sem.Post(mtx.Kernel); err != 0 { // 190
 		mtx.Log.Error(core.LogAlert, err, "sem_post() failed while wake shmtx") // 191
 	}
 }

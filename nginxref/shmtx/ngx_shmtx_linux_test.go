@@ -100,7 +100,7 @@ func TestWaitingDoesNotAllocate(t *testing.T) {
 	n := testing.AllocsPerRun(1000, func() {
 		s.Wait.Store(1)
 		mtx.wakeup()
-		if err := mtx.sem.wait(mtx.Kernel); err != 0 {
+		if err := mtx.sem.Wait(mtx.Kernel); err != 0 {
 			t.Fatal(err)
 		}
 	})

@@ -16,9 +16,9 @@ type Semaphore struct {
 	Value sys.Futex
 }
 
-// wait takes 1 off the value, sleeping while it is 0. It returns EINTR, with
+// Wait takes 1 off the value, sleeping while it is 0. It returns EINTR, with
 // nothing taken, if a signal came first. Stands for sem_wait.
-func (sem *Semaphore) wait(kernel sys.Kernel) sys.Errno {
+func (sem *Semaphore) Wait(kernel sys.Kernel) sys.Errno {
 	for {
 		value := kernel.FutexLoad(&sem.Value)
 		if value > 0 {
@@ -35,9 +35,9 @@ func (sem *Semaphore) wait(kernel sys.Kernel) sys.Errno {
 	}
 }
 
-// post adds 1 to the value and wakes one sleeper. It returns EOVERFLOW, with
+// Post adds 1 to the value and wakes one sleeper. It returns EOVERFLOW, with
 // nothing added, at the largest value. Stands for sem_post.
-func (sem *Semaphore) post(kernel sys.Kernel) sys.Errno {
+func (sem *Semaphore) Post(kernel sys.Kernel) sys.Errno {
 	for {
 		value := kernel.FutexLoad(&sem.Value)
 		if value == semValueMax {
