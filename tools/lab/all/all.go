@@ -4,6 +4,7 @@ package all
 import (
 	"herd/tools/lab"
 	"herd/tools/lab/lab00"
+	"herd/tools/lab/lab01"
 	"herd/tools/lab/lab03"
 )
 
@@ -12,6 +13,7 @@ import (
 func Labs() []*lab.Lab {
 	return []*lab.Lab{
 		lab00.Lab(lab00.Functions{}),
+		lab01.Lab(lab01.Functions{}),
 		lab03.Lab(lab03.Functions{}),
 	}
 }
