@@ -132,6 +132,15 @@ func TestOneWakeupPerConnection(t *testing.T) {
 	}
 }
 
+// One worker is no herd, whatever is done against it; nginx then leaves the
+// accept mutex out.
+func TestSingleWorkerIsWokenOnce(t *testing.T) {
+	for _, fix := range Fixes {
+		run := measure(t, start(t, Conf{Fix: fix.Name, Workers: 1, DelayMsec: 60_000}), 20)
+		within(t, fix.Name+": wakeups per connection", run.WakeupsPerConn, 1, 0.05)
+	}
+}
+
 // The lock alone removes every erroneous accept and hardly a wakeup; its
 // losers, level-triggered, see the event again at once and spin. A loser that
 // spins is not asleep and so is not woken: a little under N, and within 2 % of

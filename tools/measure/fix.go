@@ -185,7 +185,8 @@ func edgeTriggered(cycle *event.Cycle) {
 // lockOnly takes the accept mutex apart: the lock is tried at the same place
 // in the turn, but every worker's listeners stay registered. One that lost
 // sees the connection too and must leave it alone; level-triggered, it sees
-// it again at once, and spins until the holder accepts.
+// it again at once, and spins until the holder accepts. A single worker has
+// nobody to share with, and nginx then has no mutex.
 func lockOnly(cycle *event.Cycle) {
 	cycle.Event.AcceptMutex = true
 	cycle.Actions.TrylockAcceptMutex = func(cycle *event.Cycle) core.Status {
@@ -193,7 +194,7 @@ func lockOnly(cycle *event.Cycle) {
 		return cycle.Actions.EnableAcceptEvents(cycle)
 	}
 	cycle.Actions.Accept = func(ev *event.Event) {
-		if ev.Data.Cycle.AcceptMutexHeld {
+		if cycle := ev.Data.Cycle; cycle.AcceptMutexHeld || !cycle.UseAcceptMutex {
 			event.EventAccept(ev)
 		}
 	}

@@ -110,10 +110,9 @@ func (load Load) run(ctx context.Context, step func(done int)) *Latencies {
 func (load Load) oneByOne(ctx context.Context, step func(int)) *Latencies {
 	lat := newLatencies()
 	for i := range load.Conns {
-		for !load.asleep() {
-			if !sleepUntil(ctx, time.Now().Add(time.Millisecond)) {
-				return lat
-			}
+		if err := load.waitAsleep(ctx); err != nil {
+			lat.add(0, err)
+			return lat
 		}
 		start := time.Now()
 		err := exchange(ctx, load.addr)
@@ -121,6 +120,20 @@ func (load Load) oneByOne(ctx context.Context, step func(int)) *Latencies {
 		step(i + 1)
 	}
 	return lat
+}
+
+// waitAsleep waits until every worker sleeps.
+func (load Load) waitAsleep(ctx context.Context) error {
+	deadline := time.Now().Add(replyTimeout)
+	for !load.asleep() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after %v some worker still does not sleep", replyTimeout)
+		}
+		if !sleepUntil(ctx, time.Now().Add(time.Millisecond)) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // paced starts connection i at i/rate, whether or not those before it have

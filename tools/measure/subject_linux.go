@@ -208,11 +208,12 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 	} else {
 		time.Sleep(settle)
 	}
+	if ctx.Err() != nil {
+		return Run{}, ctx.Err()
+	}
 
 	after, err := s.reading()
 	switch {
-	case ctx.Err() != nil:
-		return Run{}, ctx.Err()
 	case err != nil:
 		return Run{}, err
 	case lat.Failed > 0:

@@ -1,16 +1,17 @@
 package measure
 
 import (
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestLaneIsAddedUp(t *testing.T) {
 	lane := newLane(71, []Span{{10, 14, Nothing}, {20, 25, Accepting}, {25, 40, Serving}, {50, 53, Nothing}})
 	want := map[Activity]Total{Nothing: {2, 7}, Accepting: {1, 5}, Serving: {1, 15}, Polling: {}}
-	if diff := cmp.Diff(want, lane.Totals); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	if !maps.Equal(lane.Totals, want) {
+		t.Errorf("%v, want %v", lane.Totals, want)
 	}
 }
 
@@ -64,8 +65,8 @@ func TestMomentsBecomeSpans(t *testing.T) {
 			[]Span{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, narrate(c.moments)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
+			if got := narrate(c.moments); !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
 	}
@@ -99,8 +100,8 @@ func TestHolderIsWhoWaitsWithoutTimeout(t *testing.T) {
 			[]Hold{{0, 20, 50}, {1, 70, 100}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, holdsOf(c.workers, 100_000)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
+			if got := holdsOf(c.workers, 100_000); !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
 	}
@@ -117,7 +118,7 @@ func TestTimelineEndsWhereABufferWasFull(t *testing.T) {
 		newLane(71, []Span{{10, 14, Nothing}}),
 		newLane(72, []Span{{10, 14, Nothing}}),
 	}}
-	if diff := cmp.Diff(want, tl); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	if !reflect.DeepEqual(tl, want) {
+		t.Errorf("%+v, want %+v", tl, want)
 	}
 }

@@ -94,8 +94,12 @@ func (z *zone) asleep() bool {
 // to sleep, the workers themselves learn only when they return.
 func (z *zone) samples() ([]Sample, error) {
 	samples := make([]Sample, len(z.workers))
+	deadline := time.Now().Add(replyTimeout)
 	for i := range samples {
 		for !z.sample(i, &samples[i]) {
+			if time.Now().After(deadline) {
+				return nil, fmt.Errorf("worker %d still does not sleep after %v", i, replyTimeout)
+			}
 			time.Sleep(100 * time.Microsecond)
 		}
 	}

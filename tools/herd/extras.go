@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"herd/tools/herd/report"
+	"herd/tools/measure"
+)
+
+// What the report shows beside the runs of the table. Connections one by one
+// take little time, and what they wake does not depend on how busy the machine
+// is. Windows of a multiple of accept_mutex_delay see every worker poll
+// equally often.
+var (
+	scalingWorkers = []int{1, 2, 4, 8, 16, 32}
+	scalingLoad    = measure.Load{Conns: 10}
+	rateLoads      = []measure.Load{{Rate: 2, Conns: 2}, {Rate: 10, Conns: 5}, {Rate: 500, Conns: 250}}
+	timelineLoad   = measure.Load{Rate: 50, Conns: 30}
+
+	// The herd, the mutex, and one that wakes a single worker.
+	exemplary = []string{"none", "accept-mutex", "exclusive-reorder"}
+)
+
+// extras are how many measurements measureExtras makes.
+func (opt *options) extras() int {
+	subjects := len(opt.subjects())
+	few := len(opt.exemplary()) * subjects
+	return len(opt.fixes)*len(scalingWorkers)*subjects + few*len(rateLoads) + few
+}
+
+// exemplary returns those of the fixes that stand for the others.
+func (opt *options) exemplary() []*measure.Fix {
+	return slices.DeleteFunc(slices.Clone(opt.fixes), func(f *measure.Fix) bool { return !slices.Contains(exemplary, f.Name) })
+}
+
+// measureExtras measures for the report's plots: each fix over the number of
+// workers, a few over the rate, and these once more with a timeline.
+func measureExtras(ctx context.Context, opt *options, res *report.Results, p *progress) error {
+	for _, nginx := range opt.subjects() {
+		for _, fix := range opt.fixes {
+			for _, n := range scalingWorkers {
+				runs, err := measureSubject(ctx, opt.conf(fix, nginx, n), opt.listen, []measure.Load{scalingLoad}, p)
+				if err != nil {
+					return failed(fix, err)
+				}
+				res.Scaling = append(res.Scaling, runs...)
+			}
+		}
+		for _, fix := range opt.exemplary() {
+			runs, err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, rateLoads, p)
+			if err != nil {
+				return failed(fix, err)
+			}
+			res.Rates = append(res.Rates, runs...)
+		}
+		if err := measureTimelines(ctx, opt, nginx, res, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureTimelines records what the workers do when, if the kernel lets us.
+func measureTimelines(ctx context.Context, opt *options, nginx string, res *report.Results, p *progress) error {
+	if err := measure.WitnessMissing(); err != nil {
+		res.TimelineMissing = err.Error()
+		p.run += len(opt.exemplary())
+		return nil
+	}
+	for _, fix := range opt.exemplary() {
+		tl, err := measureTimeline(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, p)
+		if err != nil {
+			return failed(fix, err)
+		}
+		res.Timeline = append(res.Timeline, *tl)
+	}
+	return nil
+}
+
+func measureTimeline(ctx context.Context, conf measure.Conf, listen string, p *progress) (*measure.Timeline, error) {
+	s, err := measure.Start(ctx, conf, listen)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	p.begin(conf, timelineLoad)
+	return s.Timeline(ctx, timelineLoad, p.step)
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"herd/tools/measure"
+)
+
+// compared are the fixes whose wakeups are drawn against the rate: the herd,
+// the mutex, and one that wakes a single worker. The others lie on their
+// lines.
+var compared = []string{"none", "accept-mutex", "exclusive-reorder"}
+
+// rates shows wakeups per second against the rate of connections, a panel a
+// number of workers.
+func rates(r *Results) figure {
+	spots := r.spots("runs", r.Runs)
+	if r.Points == nil {
+		spots = append(spots, r.spots("rates", r.Rates)...)
+	}
+	spots = slices.DeleteFunc(spots, func(s spot) bool { return s.Load != measure.Paced })
+	f := figure{
+		ID:    "rates",
+		Title: "Wakeups per second against the rate of connections",
+		Size:  "wide",
+		Text: []string{
+			fmt.Sprintf("What does a fix cost at a given rate r? Lines are predicted, marks are measured. The herd wakes N·r "+
+				"processes a second; the accept mutex r, and (N−1)/delay more that poll whether or not anyone connects. "+
+				"They cross at r* = 1/delay = %g connections a second, whatever N is: below it the mutex wakes more processes "+
+				"than the herd, above it fewer.", 1/r.delay()),
+		},
+	}
+	drawn := slices.DeleteFunc(slices.Clone(spots), func(s spot) bool { return !slices.Contains(compared, s.Fix) })
+	if len(drawn) == 0 {
+		return f
+	}
+	sizes, byN := group(drawn, func(s spot) int { return s.Workers })
+	if len(sizes) > 1 {
+		f.Size = "medium"
+	}
+	for _, n := range sizes {
+		title := fmt.Sprintf("%d workers", n)
+		f.Panels = append(f.Panels, panel{title, ratePanel(n, byN[n], r.delay()).html(
+			title + ": wakeups per second against connections per second; the figures are in the table below")})
+	}
+	names, _ := group(drawn, func(s spot) string { return name(s.Subject, s.Fix) })
+	for i, n := range names {
+		f.Legend = append(f.Legend, keyOf(i, series(i), n))
+	}
+	if r.Points != nil {
+		f.Table = spotTable(spots)
+		return f
+	}
+	paced := slices.DeleteFunc(append(entries("runs", r.Runs), entries("rates", r.Rates)...),
+		func(e entry) bool { return e.Load != measure.Paced })
+	f.Table = tableOf(paced, fixColumn, workersColumn, loadColumn, wakeupsPerSColumn, predictedColumn, pollingColumn)
+	return f
+}
+
+// series returns the class of the i-th series.
+func series(i int) string { return fmt.Sprintf("s%d", i%4) }
+
+func ratePanel(n int, spots []spot, delay float64) *drawing {
+	const w, h = 480, 330
+	d := &drawing{w: w, h: h}
+	lo, hi, most := math.Inf(1), 0.0, 0.0
+	for _, s := range spots {
+		lo, hi, most = min(lo, s.Rate), max(hi, s.Rate), max(most, s.WakeupsPerS.Max)
+	}
+	lo, hi = min(lo, 1/delay)/1.6, max(hi, 1/delay)*1.6
+	x := scale{lo, hi, 52, w - 14, true}
+	y := scale{lo, max(most, hi*float64(n)), h - 38, 22, true}
+	d.axes(x, y, powers(10, lo, hi), powers(10, y.lo, y.hi), "connections per second", "wakeups per second")
+	d.crossover(x, y, n, delay)
+
+	names, byName := group(spots, func(s spot) string { return name(s.Subject, s.Fix) })
+	drawn := map[string]bool{}
+	for i, fix := range names {
+		list := byName[fix]
+		if f, err := measure.FixByName(list[0].Fix); err == nil && !drawn[f.Name] {
+			drawn[f.Name] = true
+			var line []point
+			for v := x.lo; v <= x.hi*1.0001; v *= math.Pow(x.hi/x.lo, 1.0/60) {
+				line = append(line, point{x.at(v), y.at(f.Wakeups(float64(n), v, delay))})
+			}
+			d.curve(line, "predicted "+series(i))
+		}
+		for _, s := range list {
+			d.spread(x.at(s.Rate), y, s.WakeupsPerS)
+			d.mark(point{x.at(s.Rate), y.at(s.WakeupsPerS.Median)}, i, series(i), s.path,
+				fmt.Sprintf("%s, %d workers, %s: %s wakeups per second", fix, n, RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
+		}
+	}
+	return d
+}
+
+// crossover marks the rate at which the mutex costs as much as the herd.
+func (d *drawing) crossover(x, y scale, n int, delay float64) {
+	r := 1 / delay
+	d.line(x.at(r), y.from, x.at(r), y.to, "cross")
+	d.text(x.at(r)+5, y.to+12, "start", "crosstext", fmt.Sprintf("r* = 1/delay = %g/s", r))
+	d.add(`<circle cx="%v" cy="%v" r="7" class="crossring"/>`, x.at(r), y.at(float64(n)*r))
+}
