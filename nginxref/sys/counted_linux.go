@@ -1,7 +1,6 @@
 package sys
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +21,13 @@ func exitsyscall()
 // outside of it the readings would also count the sleeps of Go's scheduler,
 // which on a busy machine may have to wait for a lock of its own.
 //
-// From entersyscall on the stack must not grow.
+// From entersyscall on the stack must not grow. Nor may the race detector be
+// called, which sync/atomic does when it is on: the thread may have lost the
+// processor that the detector takes its memory from. A plain store of an
+// aligned word is atomic here.
 //
 //go:nosplit
+//go:norace
 func SyscallCounted(w *Wait, trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, err Errno) {
 	var ru unix.Rusage
 
@@ -32,11 +35,11 @@ func SyscallCounted(w *Wait, trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e
 	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&ru)), 0)
 	w.CPUNsec = uint64(ru.Utime.Sec+ru.Stime.Sec)*1e9 + uint64(ru.Utime.Usec+ru.Stime.Usec)*1e3
 	w.SleepsBefore = uint64(ru.Nvcsw)
-	atomic.StoreUint64(&w.Inside, 1)
+	w.Inside = 1
 
 	r, _, err = unix.RawSyscall6(trap, a1, a2, a3, a4, a5, a6)
 
-	atomic.StoreUint64(&w.Inside, 0)
+	w.Inside = 0
 	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&ru)), 0)
 	w.SleepsAfter = uint64(ru.Nvcsw)
 	exitsyscall()
