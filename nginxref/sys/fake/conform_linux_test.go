@@ -177,6 +177,7 @@ type linuxProc struct {
 	jobs chan func()
 	done chan struct{} // one for each job
 	left int           // jobs sent and not known to be done
+	gone bool
 }
 
 func (m *linux) process(files ...file) proc {
@@ -256,6 +257,10 @@ func (p *linuxProc) asleep() bool {
 	return false
 }
 
+// sleepInAccept tells Go's scheduler that it sleeps; sys.Linux does not, its
+// listeners do not block.
+func (p *linuxProc) sleepInAccept(fd int) { unix.Accept4(fd, unix.SOCK_CLOEXEC) }
+
 func (p *linuxProc) dup(fd int) int {
 	n, err := unix.Dup(fd)
 	if err != nil {
@@ -308,7 +313,7 @@ func (p *linuxProc) sendFds(fd int, text string, fds ...int) {
 
 // exit ends the thread, and with it its descriptors.
 func (p *linuxProc) exit() {
-	if p.jobs == nil {
+	if p.gone {
 		return
 	}
 	if p.busy() {
@@ -316,7 +321,7 @@ func (p *linuxProc) exit() {
 		return
 	}
 	close(p.jobs)
-	p.jobs = nil
+	p.gone = true
 	p.m.until("the thread ends", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", p.tid))
 		return err != nil

@@ -58,6 +58,7 @@ type proc interface {
 	busy() bool     // what begin began is not done
 	dup(fd int) int
 	reopen(fd int) int
+	sleepInAccept(fd int)
 	full(on bool)    // has no descriptor to spare
 	fill(fd int) int // sends until no more fits, and returns how much that was
 	sendFds(fd int, text string, fds ...int)
@@ -168,6 +169,8 @@ func (p *modelProc) busy() bool        { return p.Asleep() }
 func (p *modelProc) dup(fd int) int    { n, _ := p.Dup(fd); return n }
 func (p *modelProc) reopen(fd int) int { n, _ := p.Reopen(fd); return n }
 func (p *modelProc) exit()             { p.Kill() }
+
+func (p *modelProc) sleepInAccept(fd int) { accept(p, fd) }
 
 func (p *modelProc) full(on bool) {
 	p.Nofile = 1024

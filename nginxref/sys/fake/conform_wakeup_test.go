@@ -13,10 +13,25 @@ import (
 // descriptor, and an eventfd to wake it by.
 type sleeper struct {
 	proc
-	ep     int
-	bell   file // an eventfd
+	ep   int
+	bell file // an eventfd
+
+	mu     sync.Mutex // below
 	got    string
 	sleeps int
+}
+
+// result returns what the process got, and how often it slept.
+func (p *sleeper) result() (string, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got, p.sleeps
+}
+
+func (p *sleeper) set(got string, sleeps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got, p.sleeps = got, sleeps
 }
 
 // sleepers makes one process for each of bits; all share f.
@@ -35,8 +50,8 @@ func sleepers(b *bench, f file, bits ...uint32) (all []*sleeper) {
 
 // wait has the process wait for events, and returns when it sleeps.
 func (p *sleeper) wait(b *bench) {
-	p.got = "asleep"
-	p.begin(func() { p.got, p.sleeps = wait(p, p.ep, 8, -1) })
+	p.set("asleep", 0)
+	p.begin(func() { p.set(wait(p, p.ep, 8, -1)) })
 	b.settle()
 }
 
@@ -45,13 +60,14 @@ func (p *sleeper) wait(b *bench) {
 func report(b *bench, all ...*sleeper) {
 	b.settle()
 	for i, p := range all {
-		text := p.got
+		text, sleeps := p.result()
 		if text == "asleep" {
 			b.ring(p.bell)
 			b.settle()
 			text += " until the bell"
+			_, sleeps = p.result()
 		}
-		b.say("t%d: %s, slept %d times", i, text, p.sleeps)
+		b.say("t%d: %s, slept %d times", i, text, sleeps)
 	}
 }
 
@@ -174,7 +190,8 @@ func TestWakeupWithoutEventIsSilent(t *testing.T) {
 		p.wait(b)
 		c1.closeWrite()
 		b.settle()
-		b.say("after the FIN: %s", p.got)
+		got, _ := p.result()
+		b.say("after the FIN: %s", got)
 		c1.drain(sent)
 		report(b, p)
 	}, []string{

@@ -133,7 +133,7 @@ func (p *Process) Nread(fd int) (int, sys.Errno) {
 			return len(o.in), 0
 		case *unixEnd:
 			return o.nread(), 0
-		case *Listener:
+		case *Listener, *epoll: // ENOTTY of an epoll instance before Linux 6.9
 			return -1, sys.EINVAL
 		}
 		return -1, enotty
