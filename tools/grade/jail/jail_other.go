@@ -1,0 +1,32 @@
+//go:build !linux
+
+package jail
+
+import "errors"
+
+// process is never one.
+type process struct {
+	pid      int
+	name     string
+	resident int64
+	dead     bool
+}
+
+func (p *process) end() {}
+
+// descendants are not known here.
+func descendants() []*process { return nil }
+
+// tasks are not counted here.
+func tasks() int { return 0 }
+
+// adoptOrphans has no equivalent.
+func adoptOrphans() error { return nil }
+
+// confine does nothing but refuse what cannot be done here.
+func (p *Program) confine() error {
+	if p.User != nil {
+		return errors.New("running as another user needs Linux")
+	}
+	return nil
+}

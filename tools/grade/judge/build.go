@@ -1,0 +1,79 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"herd/tools/grade/result"
+)
+
+// buildTime is how long the compiler may take. On half a processor with
+// nothing compiled before, the standard library takes about two minutes.
+const buildTime = 5 * time.Minute
+
+// build builds the lab's test with the student's files. The outcome is Passed
+// if it could.
+func (g *grading) build(ctx context.Context, o *overlay) (result.Outcome, string, error) {
+	limit := buildTime
+	if !g.Deadline.IsZero() {
+		limit = min(limit, time.Until(g.Deadline))
+	}
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	output, err := g.compile(timed, o)
+	switch {
+	case err == nil:
+		return result.Passed, "", os.Chmod(g.test, 0o755)
+	case ctx.Err() != nil:
+		return "", "", ctx.Err()
+	case timed.Err() != nil:
+		return result.TimedOut, fmt.Sprintf("it is not compiled after %v", limit.Round(time.Second)), nil
+	}
+	// Whose fault is it?
+	if alone, err := g.compile(ctx, &overlay{}); err != nil {
+		return "", "", fmt.Errorf("the course's own %s does not compile: %w\n%s", g.lab.Name, err, alone)
+	}
+	return result.NotBuilt, clean(output), nil
+}
+
+// compile runs the compiler and returns what it says.
+func (g *grading) compile(ctx context.Context, o *overlay) (string, error) {
+	file := filepath.Join(g.scratch, "overlay.json")
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-overlay", file, "-o", g.test, "./labs/"+g.lab.Name)
+	cmd.Dir = g.Root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	output, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("%w: grading needs the Go toolchain", err)
+	}
+	return messages(string(output)), err
+}
+
+// messages drops the lines of go that only name the package.
+func messages(output string) string {
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "FAIL") {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,68 @@
+package judge
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// How much of what a program printed is kept.
+const (
+	deathLines   = 20
+	printedLines = 30
+)
+
+// frame is a call in a stack trace.
+var frame = regexp.MustCompile(`(?m)^(\S+)\(.*\)\n\t\S*/([^/\s]+)/([^/\s]+\.go):(\d+)`)
+
+// where says at which lines of the student's files the stacks in output are.
+func (g *grading) where(output string) string {
+	var list []string
+	for _, m := range frame.FindAllStringSubmatch(output, -1) {
+		function, dir, file, line := m[1], m[2], m[3], m[4]
+		if dir != g.lab.Name || !slices.Contains(g.lab.Files, file) {
+			continue
+		}
+		at := fmt.Sprintf("\n  at %s:%s in %s", file, line, function[strings.LastIndexByte(function, '/')+1:])
+		if !slices.Contains(list, at) && len(list) < 5 {
+			list = append(list, at)
+		}
+	}
+	return strings.Join(list, "")
+}
+
+// lastWords begins what a Go program says when it dies.
+var lastWords = regexp.MustCompile(`(?m)^(panic: |fatal error: |runtime: |SIGQUIT: |--- FAIL: TestLab)`)
+
+// death returns the first lines of what a dying program said.
+func death(output string) string {
+	at := lastWords.FindStringIndex(output)
+	if at == nil {
+		return ""
+	}
+	lines := strings.SplitN(output[at[0]:], "\n", deathLines+1)
+	return "\n" + strings.Join(lines[:min(len(lines), deathLines)], "\n")
+}
+
+// printed returns the last lines that the code printed, without what the test
+// or the runtime say at the end.
+func printed(output string) string {
+	if at := lastWords.FindStringIndex(output); at != nil {
+		output = output[:at[0]]
+	}
+	output = strings.TrimSuffix(strings.TrimSpace(output), "PASS")
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-printedLines):], "\n")
+}
+
+// clean drops what could take hold of a terminal or break a file format.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}

@@ -1,0 +1,75 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Writer writes a report in one form.
+type Writer func(w io.Writer, r *Report) error
+
+// WriteFile writes the report to the file, which holds either all of it or
+// what it held before: whoever reads it may come at any time.
+func (write Writer) WriteFile(path string, r *Report) error {
+	var b bytes.Buffer
+	if err := write(&b, r); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b.Bytes())
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// JSON writes the report as it is in this package.
+func JSON(w io.Writer, r *Report) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// text is all that the check has to say to a student, below its name.
+func (c *Check) text() string {
+	var b strings.Builder
+	b.WriteString(c.Message)
+	if c.Output != "" {
+		b.WriteString("\nprinted:\n" + indent(c.Output, "  "))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// firstLine returns the first line of s.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// indent puts prefix before each line of s that is not empty.
+func indent(s, prefix string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = prefix + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
