@@ -221,11 +221,11 @@ func TestPostedEventsAreSortedByKind(t *testing.T) {
 	send(t, peer, "x")
 
 	w.mustBe(core.OK, w.ProcessEvents(patience, UpdateTime|PostEvents))
-	if ev := eventOfQueue(w.PostedAcceptEvents.Head()); ev != ls.Connection.Read || !ev.Posted {
+	if ev := EventOfQueue(w.PostedAcceptEvents.Head()); ev != ls.Connection.Read || !ev.Posted {
 		t.Error("the listener's event is not in the accept queue")
 	}
 	first := w.PostedEvents.Head()
-	if eventOfQueue(first) != c.Read || eventOfQueue(first.Next()) != c.Write {
+	if EventOfQueue(first) != c.Read || EventOfQueue(first.Next()) != c.Write {
 		t.Error("the connection's events are not in the other, reading first")
 	}
 	if !c.Read.Ready || !c.Write.Ready || len(w.accepted) != 0 {

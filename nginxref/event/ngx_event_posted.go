@@ -7,8 +7,12 @@ import (
 	"herd/nginxref/queue"
 )
 
-// eventOfQueue returns the event that q is the link of.
-func eventOfQueue(q *queue.Queue) *Event {
+// Link is ev's place in a posted queue. An event is in one at most, and is
+// then Posted.
+func (ev *Event) Link() *queue.Queue { return &ev.queue }
+
+// EventOfQueue returns the event that q is the link of.
+func EventOfQueue(q *queue.Queue) *Event {
 	return queue.Data[Event](q, unsafe.Offsetof(Event{}.queue))
 }
 
@@ -47,7 +51,7 @@ func (cycle *Cycle) ProcessPosted(posted *queue.Queue) {
 	for !posted.Empty() { // 24
 
 		q := posted.Head()    // 26
-		ev := eventOfQueue(q) // 27
+		ev := EventOfQueue(q) // 27
 
 		cycle.Log.Debug(core.LogDebugEvent, 0, "posted event %p", unsafe.Pointer(ev)) // 29
 
@@ -66,7 +70,7 @@ func (cycle *Cycle) MovePostedNext() {
 	next := &cycle.PostedNextEvents // DIVERGES: a shorter name
 
 	for q := next.Head(); q != next.Sentinel(); q = q.Next() { // 45
-		ev := eventOfQueue(q) // 49
+		ev := EventOfQueue(q) // 49
 
 		cycle.Log.Debug(core.LogDebugEvent, 0, "posted next event %p", unsafe.Pointer(ev)) // 51
 

@@ -84,7 +84,9 @@ type Worker struct {
 	Connections uint64 // in use now, listeners and channel included
 	CPUBase     uint64 // CPU time of the slot's former owners, nanoseconds
 
-	_ [2*line - 22*8]byte
+	Lab [4]uint64 // what a lab counts of its own
+
+	_ [2*line - 26*8]byte
 }
 
 // CPUNsec returns the CPU time of the loop thread and of those before it in

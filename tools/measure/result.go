@@ -31,6 +31,8 @@ type Run struct {
 	LatencyCDF   []Quantile  `json:"latency_cdf"` // coarser below, finer above
 	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
 
+	Lab [4]uint64 `json:"-"` // what a lab's code has counted (stat.Worker.Lab)
+
 	// Witness names the second account that the counts were held against,
 	// and Disagreements says where the two differ by more than 1 %.
 	Witness       string   `json:"witness,omitempty"`
@@ -109,6 +111,7 @@ func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
 	r.EagainPerConn = ratio(float64(d.Again), conns)
 	r.PollingWakeupsPerS = ratio(float64(d.WakeupsTimeout), seconds)
 	r.WakeupsPerS = ratio(float64(d.Wakeups), seconds)
+	r.Lab = d.Lab
 	r.Jain = Jain(r.Shares)
 	r.CPUUsPerConn = ratio(float64(d.CPUNsec)/1e3, conns)
 	r.LatencyUs = Percentiles{

@@ -11,6 +11,7 @@ type Sample struct {
 	Wakeups        uint64
 	WakeupsTimeout uint64 // of those, by a timeout: polling
 	CPUNsec        uint64 // of the loop thread
+	Lab            [4]uint64
 }
 
 // sampleOf returns the sample that a worker's own counters make.
@@ -23,6 +24,7 @@ func sampleOf(w *stat.Worker) Sample {
 		Wakeups:        w.Wakeups,
 		WakeupsTimeout: w.WakeupsTimeout,
 		CPUNsec:        w.CPUNsec(),
+		Lab:            w.Lab,
 	}
 }
 
@@ -37,6 +39,9 @@ func sum(before, after []Sample) (d Sample) {
 		d.Wakeups += a.Wakeups - b.Wakeups
 		d.WakeupsTimeout += a.WakeupsTimeout - b.WakeupsTimeout
 		d.CPUNsec += a.CPUNsec - b.CPUNsec
+		for j := range d.Lab {
+			d.Lab[j] += a.Lab[j] - b.Lab[j]
+		}
 	}
 	return d
 }
