@@ -1,0 +1,457 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// op is a command of a script.
+type op struct {
+	name        string
+	args        string // for messages
+	least, most int    // number of arguments
+	run         func(r *run, ctx context.Context, args []string) error
+}
+
+// ops are the commands. Each ends when what it is about is over; then the
+// script waits until all processes are at rest.
+var ops = [...]op{
+	// Which worker is the first is the scheduler's choice. The run begins anew
+	// until it has chosen so.
+	{"holder", "WORKER", 1, 1, (*run).holder}, // it holds the lock, and nobody lost it
+	{"in order", "", 0, 0, (*run).inOrder},    // the workers registered one after the other
+
+	// Clients. NAME is what the report calls the connection.
+	{"connect", "NAME [from N]", 1, 3, (*run).connect}, // from the Nth port after the server's
+	{"queue", "NAME", 1, 1, (*run).queue},              // nobody will accept it yet
+	{"get", "NAME [REQUESTS]", 1, 2, (*run).get},
+	{"last", "NAME", 1, 1, (*run).last}, // get, and have the server close
+	{"send", "NAME TEXT", 2, 2, (*run).send},
+	{"receive", "NAME", 1, 1, (*run).receive},
+	{"gone", "NAME", 1, 1, (*run).gone}, // the server has closed it
+	{"close", "NAME", 1, 1, (*run).hangUp},
+
+	// The server.
+	{"idle", "TIMES", 1, 1, (*run).idle},             // all waits with a short limit time out
+	{"await", "[PROCESS: ]TEXT", 1, 1, (*run).await}, // in the log, since the command before
+	{"signal", "SIGNAL PROCESS", 2, 2, (*run).signal},
+	{"files", "NUMBER WORKER", 2, 2, (*run).files}, // it can open no more than that
+	{"edit", "OLD -> NEW", 1, 1, (*run).edit},      // the configuration
+	{"block log", "", 0, 0, (*run).blockLog},       // the access log: who writes to it sleeps
+	{"unblock log", "", 0, 0, (*run).unblockLog},
+}
+
+// errOtherOrder ends a run in which the scheduler did not choose what the
+// script wants.
+var errOtherOrder = errors.New("the workers started in another order")
+
+// run is a script at work on a server.
+type run struct {
+	*server
+	clients map[string]*client
+	names   map[string]string // clients' addresses to names
+	mark    int               // log lines before what await looks at
+}
+
+// client is a connection to the server.
+type client struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// script runs all commands.
+func (r *run) script(ctx context.Context, list []command) error {
+	if err := r.rest(ctx); err != nil {
+		return fmt.Errorf("at the start: %w", err)
+	}
+	for _, c := range list {
+		if c.op.name != "await" {
+			r.mark = len(r.log.lines)
+		}
+		err := c.op.run(r, ctx, c.args)
+		if err == nil && !c.busy {
+			err = r.rest(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.text, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) hangUpAll() {
+	for _, c := range r.clients {
+		c.Close()
+	}
+}
+
+// logged reports whether a line has the text, among those that were written
+// since the command began. pid 0 is any process.
+func (r *run) logged(pid int, text string) bool {
+	return slices.ContainsFunc(r.log.lines[r.mark:], func(l line) bool {
+		return (pid == 0 || l.pid == pid) && strings.Contains(l.text, text)
+	})
+}
+
+func (r *run) worker(name string) (*worker, error) {
+	number, err := strconv.Atoi(strings.TrimPrefix(name, "worker "))
+	if w := r.log.roster.byNumber(number); err == nil && w != nil {
+		return w, nil
+	}
+	return nil, fmt.Errorf("no %q", name)
+}
+
+func (r *run) holder(ctx context.Context, args []string) error {
+	w, err := r.worker(args[0])
+	if err != nil {
+		return err
+	}
+	last := 0
+	for _, l := range r.log.lines {
+		switch l.text {
+		case "accept mutex locked":
+			last = l.pid
+		case "accept mutex lock failed: 1":
+			return errOtherOrder
+		}
+	}
+	if last != w.pid {
+		return errOtherOrder
+	}
+	return nil
+}
+
+// inOrder checks that each worker had registered its first descriptor before
+// the next began to.
+func (r *run) inOrder(ctx context.Context, args []string) error {
+	done := 0
+	for _, w := range r.log.roster.workers {
+		began, ended := 0, 0
+		for _, l := range r.log.lines {
+			switch {
+			case l.pid != w.pid || ended > 0:
+			case began > 0:
+				ended = l.number
+			case strings.HasPrefix(l.text, "epoll add event"):
+				began = l.number
+			}
+		}
+		if began < done {
+			return errOtherOrder
+		}
+		done = ended
+	}
+	return nil
+}
+
+// dial connects from a port, or from any if it is 0.
+func (r *run) dial(name string, from int) (*client, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: from}}
+	conn, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.port))
+	if err != nil {
+		return nil, err
+	}
+	c := &client{conn, bufio.NewReader(conn)}
+	r.clients[name] = c
+	r.names[conn.LocalAddr().String()] = name
+	return c, nil
+}
+
+func (r *run) connect(ctx context.Context, args []string) error {
+	from := 0
+	if len(args) == 3 && args[1] == "from" {
+		n, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		from = r.port + n
+	}
+	c, err := r.dial(args[0], from)
+	if err != nil {
+		return err
+	}
+	return r.until(ctx, "the connection is accepted", func() bool {
+		return r.logged(0, "accept: "+c.LocalAddr().String()+" ")
+	})
+}
+
+func (r *run) queue(ctx context.Context, args []string) error {
+	_, err := r.dial(args[0], 0)
+	return err
+}
+
+func (r *run) client(name string) (*client, error) {
+	if c := r.clients[name]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("no client %q", name)
+}
+
+const request = "GET / HTTP/1.1\r\nHost: a\r\n"
+
+func (r *run) get(ctx context.Context, args []string) error {
+	n := 1
+	if len(args) == 2 {
+		var err error
+		if n, err = strconv.Atoi(args[1]); err != nil {
+			return err
+		}
+	}
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, strings.Repeat(request+"\r\n", n)); err != nil {
+		return err
+	}
+	for range n {
+		if err := c.read(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) last(ctx context.Context, args []string) error {
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, request+"Connection: close\r\n\r\n"); err != nil {
+		return err
+	}
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	return r.gone(ctx, args)
+}
+
+func (r *run) send(ctx context.Context, args []string) error {
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	text, err := strconv.Unquote(args[1])
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[1], err)
+	}
+	return c.write(ctx, text)
+}
+
+func (r *run) receive(ctx context.Context, args []string) error {
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	return c.read(ctx)
+}
+
+func (r *run) gone(ctx context.Context, args []string) error {
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	return c.limited(ctx, func() error {
+		if b, err := c.in.ReadByte(); err != io.EOF {
+			return fmt.Errorf("expected the end of the connection: %q, %v", b, err)
+		}
+		return nil
+	})
+}
+
+// write sends a text.
+func (c *client) write(ctx context.Context, text string) error {
+	return c.limited(ctx, func() error {
+		_, err := io.WriteString(c, text)
+		return err
+	})
+}
+
+// read takes one answer.
+func (c *client) read(ctx context.Context) error {
+	return c.limited(ctx, func() error {
+		answer, err := http.ReadResponse(c.in, nil)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		_, err = io.Copy(io.Discard, answer.Body)
+		return err
+	})
+}
+
+// limited does what may take for ever, unless ctx ends.
+func (c *client) limited(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	return do()
+}
+
+func (r *run) hangUp(ctx context.Context, args []string) error {
+	c, err := r.client(args[0])
+	if err != nil {
+		return err
+	}
+	accepted := line{}
+	fd := ""
+	for _, l := range r.log.lines {
+		if _, rest, ok := strings.Cut(l.text, "accept: "+c.LocalAddr().String()+" fd:"); ok {
+			accepted, fd = l, rest
+		}
+	}
+	c.Close()
+	if fd == "" {
+		return nil // nobody has accepted it
+	}
+	return r.until(ctx, "the server closes the connection", func() bool {
+		return r.logged(accepted.pid, "close http connection: "+fd)
+	})
+}
+
+func (r *run) idle(ctx context.Context, args []string) error {
+	times, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	waiting := map[int]bool{}
+	for pid, text := range r.latest {
+		var msec int
+		if scan(text, "epoll timer: %d", &msec) && msec >= 0 && msec <= 1000 {
+			waiting[pid] = true
+		}
+	}
+	return r.until(ctx, fmt.Sprintf("%d waits of each worker time out", times), func() bool {
+		count := map[int]int{}
+		for _, l := range r.log.lines[r.mark:] {
+			if strings.HasPrefix(l.text, "timer delta: ") {
+				count[l.pid]++
+			}
+		}
+		for pid := range waiting {
+			if count[pid] < times {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (r *run) await(ctx context.Context, args []string) error {
+	process, text, ok := strings.Cut(args[0], ": ")
+	if !ok || process != "master" && !strings.HasPrefix(process, "worker ") {
+		process, text = "", args[0]
+	}
+	return r.until(ctx, fmt.Sprintf("%q is in the log", args[0]), func() bool {
+		for i, l := range r.log.lines[r.mark:] {
+			if strings.Contains(l.text, text) && (process == "" || r.log.roster.name(l.pid) == process) {
+				r.mark += i + 1
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (r *run) signal(ctx context.Context, args []string) error {
+	pid := r.log.roster.master
+	if args[1] != "master" {
+		w, err := r.worker(args[1])
+		if err != nil {
+			return err
+		}
+		pid = w.pid
+	}
+	sig := unix.SignalNum("SIG" + args[0])
+	if sig == 0 {
+		return fmt.Errorf("no signal %q", args[0])
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		return err
+	}
+	return r.until(ctx, "the signal is logged", func() bool {
+		return r.logged(pid, "(SIG"+args[0]+") received") ||
+			sig == syscall.SIGKILL && r.logged(0, fmt.Sprintf("worker process %d exited", pid))
+	})
+}
+
+// files lowers the worker's limit of descriptors.
+func (r *run) files(ctx context.Context, args []string) error {
+	w, err := r.worker(args[1])
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	// Descriptors are taken from the lowest free number up.
+	limit := uint64(0)
+	for ; ; limit++ {
+		_, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", w.pid, limit))
+		if err == nil {
+			continue
+		}
+		if n == 0 {
+			break
+		}
+		n--
+	}
+	lim := unix.Rlimit{}
+	if err := unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, nil, &lim); err != nil {
+		return err
+	}
+	lim.Cur = limit
+	return unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, &lim, nil)
+}
+
+func (r *run) edit(ctx context.Context, args []string) error {
+	old, new, ok := strings.Cut(args[0], " -> ")
+	name := filepath.Join(r.dir, confName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !ok || !strings.Contains(string(text), old) {
+		return fmt.Errorf("no %q in the configuration", old)
+	}
+	return os.WriteFile(name, []byte(strings.Replace(string(text), old, new, 1)), 0o644)
+}
+
+// blockLog fills the pipe that stands for the access log.
+func (r *run) blockLog(ctx context.Context, args []string) error {
+	for _, size := range []int{os.Getpagesize(), 1} {
+		for {
+			if _, err := unix.Write(r.gate, make([]byte, size)); err == unix.EAGAIN {
+				break
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) unblockLog(ctx context.Context, args []string) error {
+	buf := make([]byte, 64<<10)
+	for {
+		if _, err := unix.Read(r.gate, buf); err == unix.EAGAIN {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
