@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"herd/tools/srcmap/gutter"
+)
+
+const (
+	mapPath   = "tools/srcmap/map.txt"
+	namesPath = "chapters/c-names.txt"
+)
+
+// cName is where a name of nginx's C source stands.
+type cName struct {
+	file  string // from the root of nginx's tree
+	lines gutter.Range
+	from  int // line of namesPath, or 0: from the map
+}
+
+// cNames are the C names that the book may speak of: the functions of
+// srcmap's map, whose lines are those of their statements, and what
+// chapters/c-names.txt lists.
+type cNames struct {
+	release string
+	names   map[string]cName // "ngx_foo", or "ngx_foo NGX_HAVE_X=0"
+	files   map[string]bool
+}
+
+func loadCNames(root string) (*cNames, []problem) {
+	c := &cNames{names: map[string]cName{}, files: map[string]bool{}}
+	var found []problem
+	for name, read := range map[string]func(int, string) error{mapPath: c.mapLine(), namesPath: c.nameLine} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) && name == namesPath {
+			continue
+		}
+		if err != nil {
+			found = append(found, problem{name, 0, err.Error()})
+			continue
+		}
+		in := bufio.NewScanner(bytes.NewReader(text))
+		for n := 1; in.Scan(); n++ {
+			if line := in.Text(); line != "" && line[0] != '#' {
+				if err := read(n, line); err != nil {
+					found = append(found, problem{name, n, err.Error()})
+				}
+			}
+		}
+	}
+	return c, found
+}
+
+// mapLine returns a reader of the map's lines.
+func (c *cNames) mapLine() func(int, string) error {
+	var file, name string
+	return func(_ int, line string) error {
+		if release, ok := strings.CutPrefix(line, "release "); ok {
+			c.release = release
+			return nil
+		}
+		if line[0] != '\t' {
+			file, name, _ = strings.Cut(line, " ")
+			c.files[file] = true
+			return nil
+		}
+		var first, last int
+		if _, err := fmt.Sscanf(line, "\t%d-%d", &first, &last); err != nil {
+			return errors.New("not a statement; write the map again with srcmap repin")
+		}
+		n, known := c.names[name]
+		if !known {
+			n = cName{file: file, lines: gutter.Range{First: first}}
+		}
+		n.lines.First = min(n.lines.First, first)
+		n.lines.Last = max(n.lines.Last, last)
+		c.names[name] = n
+		return nil
+	}
+}
+
+// nameLine reads "FILE FIRST-LAST NAME".
+func (c *cNames) nameLine(at int, line string) error {
+	n := cName{from: at}
+	var name string
+	count, _ := fmt.Sscanf(line, "%s %d-%d %s", &n.file, &n.lines.First, &n.lines.Last, &name)
+	if count != 4 {
+		return errors.New("a line is FILE FIRST-LAST NAME, such as src/core/ngx_cycle.c 43-872 ngx_init_cycle")
+	}
+	if _, twice := c.names[name]; twice {
+		return fmt.Errorf("%s is known already: delete this line", name)
+	}
+	c.names[name] = n
+	c.files[n.file] = true
+	return nil
+}
+
+// find returns where name stands.
+func (c *cNames) find(name string) (cName, error) {
+	n, ok := c.names[name]
+	if !ok {
+		return n, fmt.Errorf("no C name %s in %s or %s; correct it, or add a line FILE FIRST-LAST NAME to the latter", name, mapPath, namesPath)
+	}
+	return n, nil
+}
+
+// url returns a page that shows the lines.
+func (c *cNames) url(n cName) string {
+	return fmt.Sprintf("https://github.com/nginx/nginx/blob/release-%s/%s#L%d-L%d",
+		c.release, n.file, n.lines.First, n.lines.Last)
+}
+
+// verify holds the names of chapters/c-names.txt against nginx's source in
+// dir. The map's are srcmap's to check.
+func (c *cNames) verify(dir string) (found []problem) {
+	for name, n := range c.names {
+		if n.from == 0 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path.Clean(n.file))))
+		if err != nil {
+			found = append(found, problem{namesPath, n.from, err.Error()})
+			continue
+		}
+		lines := strings.Split(string(text), "\n")
+		if n.lines.First < 1 || n.lines.Last < n.lines.First || n.lines.Last > len(lines) ||
+			!strings.Contains(lines[n.lines.First-1], name) {
+			found = append(found, problem{namesPath, n.from,
+				fmt.Sprintf("line %d of %s does not hold %s; correct the lines", n.lines.First, n.file, name)})
+		}
+	}
+	return found
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"html"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"herd/tools/srcmap/gutter"
+)
+
+// span matches an argument FIRST-LAST.
+var span = regexp.MustCompile(`^(\d+)-(\d+)$`)
+
+// cutSpan takes a span off the end of args; it is 0 if there is none.
+func cutSpan(args []string) (rest []string, lines gutter.Range) {
+	if n := len(args); n > 0 {
+		if m := span.FindStringSubmatch(args[n-1]); m != nil {
+			lines.First, _ = strconv.Atoi(m[1])
+			lines.Last, _ = strconv.Atoi(m[2])
+			return args[:n-1], lines
+		}
+	}
+	return args, lines
+}
+
+// twin renders {{twin C_NAME [GO_NAME] [FIRST-LAST]}}.
+func (r *renderer) twin(args []string) (string, error) {
+	args, lines := cutSpan(args)
+	if len(args) < 1 || len(args) > 2 {
+		return "", errors.New("write {{twin C_NAME}}, {{twin C_NAME GO_NAME}}, or either with FIRST-LAST behind")
+	}
+	fn, err := r.b.mirror(args[0], strings.Join(args[1:], ""))
+	if err != nil {
+		return "", err
+	}
+	c, err := r.b.c.find(strings.TrimSpace(args[0] + " " + strings.Join(fn.Settings, " ")))
+	if err != nil {
+		return "", err
+	}
+	if lines.Last == 0 {
+		lines = gutter.Range{First: fn.Line, Last: fn.End}
+	} else if lines, err = r.b.statements(fn, lines); err != nil {
+		return "", err
+	}
+	text, err := r.b.lines(fn.Path, lines.First, lines.Last)
+	if err != nil {
+		return "", err
+	}
+	caption := fmt.Sprintf(`<span>C: <a href="%s">%s</a>, <code>%s</code>, lines %s of nginx %s</span>`,
+		r.b.c.url(c), c.file, args[0], c.lines, r.b.c.release) +
+		r.place(fn.Path, lines.First, plainName(fn.Name)) +
+		command("side by side", "go run ./tools/srcmap show "+args[0])
+	r.p.has.twin++
+	code, left := liftGutter(dedent(text))
+	return codeBlock(caption, highlight("go", code, left)), nil
+}
+
+// plainName makes "Type.Method" of "(*Type).Method".
+func plainName(name string) string {
+	return strings.NewReplacer("(*", "", ")", "").Replace(name)
+}
+
+// place says where Go code stands.
+func (r *renderer) place(file string, line int, name string) string {
+	if name != "" {
+		name = ", <code>" + html.EscapeString(name) + "</code>"
+	}
+	return fmt.Sprintf(`<span>Go: <a href="%s#L%d">%s</a>%s</span>`, r.p.href(r.b.sourcePage(file)), line, file, name)
+}
+
+// command shows a command, and what it is for.
+func command(what, text string) string {
+	return `<span>` + what + `: <code>` + html.EscapeString(text) + `</code></span>`
+}
+
+// testCommand says how to run d, if it is a test.
+func testCommand(d decl) string {
+	fn, ok := d.node.(*ast.FuncDecl)
+	if !ok || !isTest(d.path, fn.Name.Name) {
+		return ""
+	}
+	return command("run it", fmt.Sprintf("go test ./%s -run '^%s$'", path.Dir(d.path), fn.Name.Name))
+}
+
+func isTest(file, name string) bool {
+	return strings.HasSuffix(file, "_test.go") && strings.HasPrefix(name, "Test")
+}
+
+// golang renders {{go PACKAGE NAME [doc]}}.
+func (r *renderer) golang(args []string) (string, error) {
+	doc := len(args) == 3 && args[2] == "doc"
+	if len(args) != 2 && !doc {
+		return "", errors.New("write {{go PACKAGE NAME}}, such as {{go nginxref/event Cycle.FindTimer}}, or with doc behind")
+	}
+	d, err := r.b.goName(args[0], args[1])
+	if err != nil {
+		return "", err
+	}
+	first := d.first
+	if doc {
+		first = d.doc
+	}
+	return r.goLines(d.path, first, d.last, args[1], testCommand(d))
+}
+
+// goLines renders lines of a Go file.
+func (r *renderer) goLines(file string, first, last int, name, more string) (string, error) {
+	text, err := r.b.lines(file, first, last)
+	if err != nil {
+		return "", err
+	}
+	code, left := liftGutter(dedent(text))
+	if strings.Join(left, "") == "" {
+		left = nil
+	}
+	return codeBlock(r.place(file, first, name)+more, highlight("go", code, left)), nil
+}
+
+// region renders {{region FILE NAME}}.
+func (r *renderer) region(args []string) (string, error) {
+	if len(args) != 2 {
+		return "", errors.New("write {{region FILE NAME}}")
+	}
+	reg := r.b.regions[args[0]+" "+args[1]]
+	if reg == nil {
+		return "", fmt.Errorf("%s has no region %s: mark it by // %s%s and // %s", args[0], args[1], mark, args[1], regionEnd)
+	}
+	reg.used = true
+	return r.goLines(reg.path, reg.first, reg.last, "", "")
+}
+
+// topology renders {{topology PACKAGE TestName}}: the drawing in the test's
+// comment.
+func (r *renderer) topology(args []string) (string, error) {
+	if len(args) != 2 {
+		return "", errors.New("write {{topology PACKAGE TestName}}")
+	}
+	d, err := r.b.goName(args[0], args[1])
+	if err != nil {
+		return "", err
+	}
+	var drawing []string
+	for line := range strings.Lines(d.text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "\t") || line == "" && len(drawing) > 0 {
+			drawing = append(drawing, strings.TrimPrefix(line, "\t"))
+		}
+	}
+	text := strings.TrimRight(strings.Join(drawing, "\n"), "\n ")
+	if text == "" {
+		return "", fmt.Errorf("the comment of %s has no drawing: indent it there by a tab", args[1])
+	}
+	return codeBlock(r.place(d.path, d.first, args[1])+testCommand(d), html.EscapeString(text)), nil
+}
+
+// output renders {{output RUN [FIRST-LAST]}}.
+func (r *renderer) output(args []string) (string, error) {
+	args, lines := cutSpan(args)
+	if len(args) != 1 {
+		return "", errors.New("write {{output RUN}} or {{output RUN FIRST-LAST}}")
+	}
+	run, err := r.b.run(args[0])
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimRight(run.output, "\n")
+	if lines.Last > 0 {
+		all := strings.Split(text, "\n")
+		if lines.First < 1 || lines.Last < lines.First || lines.Last > len(all) {
+			return "", fmt.Errorf("%s printed %d lines: there are no lines %s", args[0], len(all), lines)
+		}
+		text = strings.Join(all[lines.First-1:lines.Last], "\n")
+	}
+	r.p.has.run++
+	return codeBlock(r.ran(run), html.EscapeString(text)), nil
+}
+
+// ran says which command was run.
+func (r *renderer) ran(run *run) string {
+	return fmt.Sprintf(`%s<span><a href="%s">the whole run</a></span>`,
+		command("printed by", run.command), r.p.href(r.b.runPage(run)))
+}
+
+// table renders {{table RUN SELECTOR,SELECTOR FIELD FIELD}}.
+func (r *renderer) table(args []string) (string, error) {
+	if len(args) < 3 {
+		return "", errors.New("write {{table NAME.json none@100,et@100 FIELD FIELD}}")
+	}
+	run, err := r.b.run(args[0])
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("<figure class=\"data\">\n<div class=\"scroll\"><table>\n<thead><tr><th></th>")
+	for _, field := range args[2:] {
+		b.WriteString("<th>" + html.EscapeString(fieldWords.Replace(field)) + "</th>")
+	}
+	b.WriteString("</tr></thead>\n<tbody>\n")
+	for _, sel := range splitSelectors(args[1]) {
+		b.WriteString("<tr><th>" + html.EscapeString(strings.ReplaceAll(sel, ",", ", ")) + "</th>")
+		for _, field := range args[2:] {
+			v, err := lookup(run.value, sel+"/"+field)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", args[0], err)
+			}
+			b.WriteString("<td>" + html.EscapeString(tell(v)) + "</td>")
+		}
+		b.WriteString("</tr>\n")
+	}
+	r.p.has.run++
+	b.WriteString("</tbody></table></div>\n<figcaption>" + r.ran(run) + "</figcaption>\n</figure>\n")
+	return b.String(), nil
+}
+
+// splitSelectors splits "none@100,workers=8,et@100" into "none@100,workers=8"
+// and "et@100".
+func splitSelectors(list string) (sels []string) {
+	for _, part := range strings.Split(list, ",") {
+		if n := len(sels); n > 0 && !strings.Contains(part, "@") {
+			sels[n-1] += "," + part
+		} else {
+			sels = append(sels, part)
+		}
+	}
+	return sels
+}
+
+// fieldWords makes a column's title of a field's name.
+var fieldWords = strings.NewReplacer("_per_conn", " per connection", "_per_s", " per second",
+	"_us", " µs", "eagain", "EAGAIN", "/", " ", "_", " ")
