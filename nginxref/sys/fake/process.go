@@ -45,7 +45,8 @@ type Process struct {
 	exits  bool          // the process exits at the end of its code
 	doomed atomic.Bool   // the goroutine is to end at the next kernel call
 	stuck  bool
-	used   int // calls since it got the processor
+	fresh  bool // its code has made no call yet
+	used   int  // calls since it got the processor
 
 	// While asleep.
 	queue  *waitQueue // what it is in, or nil
@@ -145,6 +146,7 @@ func (p *Process) Begin(code func()) {
 		panic("fake: " + p.Name + " is dead, or busy with the last Begin or Do")
 	}
 	p.gone = make(chan struct{})
+	p.fresh = true
 	go p.run(code)
 	p.makeReady()
 }

@@ -162,17 +162,20 @@ func (p *Process) point(c Call, local bool) {
 		return
 	}
 	p.used++
-	yield := c == SchedYield || c == CPUPause || p.used > w.opts.Slice
-	if yield {
-		p.used = 0
-	}
-	q := w.next(p, yield)
-	if q == p {
+	if p.fresh { // it has just got the processor, and done nothing with it
+		p.fresh = false
 		return
 	}
-	p.makeReady()
-	w.hand(q)
-	p.await()
+	yield := c == SchedYield || c == CPUPause || p.used > w.opts.Slice
+	q := w.next(p, yield)
+	if q != p {
+		p.makeReady()
+		w.hand(q)
+		p.await()
+	}
+	if yield || q != p {
+		p.used = 1
+	}
 }
 
 // await waits for the processor.
