@@ -20,6 +20,10 @@ func hotServers() []*Server {
 	status.Handler = StubStatusHandler
 	cscf.Locations = append(cscf.Locations, status)
 
+	far := NewLocation("/far")
+	far.Return = &Return{Status: 302, Text: bytes.Repeat([]byte("x"), postponeOutput)}
+	cscf.Locations = append(cscf.Locations, far)
+
 	second := NewServer("*.wild")
 	second.Location.Return = &Return{Status: 200, Text: []byte("wild")}
 
@@ -86,6 +90,7 @@ func TestNoAllocationPerKeepaliveRequest(t *testing.T) {
 		{"return, complex URI", "GET /./%61 HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"stub_status", "GET /status HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"a page", "PUT /status HTTP/1.1\r\nHost: a\r\n\r\n"},
+		{"a header that is sent before its page", "GET /far HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"},
 		{"chunked body", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 	} {

@@ -134,6 +134,23 @@ func TestAnswersAndLogsAsNginxDoes(t *testing.T) {
 	p.sameLogs()
 }
 
+// The large buffers of a request to one server are used again for the next
+// one, to a server with larger ones. nginx calls that an alert.
+func TestRecycledBufferMayBeTooSmallForALine(t *testing.T) {
+	p := startPair(t, "info")
+	p.same("lines that fill a buffer each",
+		"GET / HTTP/1.1\r\nHost: small.example\r\n"+filler(256-37)+ // 256
+			filler(300)+ // 300, then free
+			"\r\nGET / HTTP/1.1\r\nHost: wide.example\r\n"+filler(300-2-36)+ // 300, then free
+			filler(300)+ // the first of 300 again
+			"\r\nGET / HTTP/1.1\r\nHost: wide.example\r\n"+filler(600)+ // 512, and back to the second of 300
+			"\r\n")
+	p.sameLogs()
+	if !strings.Contains(p.log.String(), "too large header to copy") {
+		t.Errorf("the error log has %q", &p.log)
+	}
+}
+
 // mutants is how many requests TestMutantsAreAnsweredAsNginxDoes makes up.
 const mutants = 400
 

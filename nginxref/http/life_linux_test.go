@@ -50,6 +50,25 @@ func TestQuitClosesIdleConnectionsAndFinishesRequests(t *testing.T) {
 	}
 }
 
+func TestQuitWaitsForTheClientToTakeItsAnswer(t *testing.T) {
+	cscf, body := bigServer()
+	s := newServer(t, cscf)
+	s.kernel.sndbuf = 4096
+	c := s.connect()
+	c.send(get) // the connection has been idle before
+	c.expect("200 OK", "hello")
+	c.ask(getBig)
+
+	s.quit()
+	for len(c.got) < len(body) && !c.eof {
+		c.sip(64 << 10)
+		s.run()
+	}
+	c.recv()
+	c.expect("200 OK", body)
+	c.expectEnd()
+}
+
 // A request that is answered while the worker quits is the last one, even if
 // the next one has come with it.
 func TestQuitDropsPipelinedRequests(t *testing.T) {
@@ -99,6 +118,34 @@ func TestLongestIdleConnectionIsClosedWhenTheyRunOut(t *testing.T) {
 	}
 }
 
+func TestNewConnectionsAreClosedForNewerOnesWhenTheyRunOut(t *testing.T) {
+	s := newServer(t, hello())
+	first := s.connect()
+	for range testConnections {
+		s.connect()
+	}
+	first.recv()
+	first.expectEnd()
+}
+
+// When worker_shutdown_timeout is over, the process has every connection's
+// handler called to close it.
+func TestShutdownTimeoutEndsAnswers(t *testing.T) {
+	cscf, _ := bigServer()
+	s := newServer(t, cscf)
+	s.kernel.sndbuf = 4096
+	c := s.connect()
+	c.ask(getBig)
+
+	ec := s.only().c
+	ec.Close = true
+	ec.Error = true
+	ec.Read.Handler(ec.Read)
+	if n := s.open(); n != 0 {
+		t.Fatalf("%d connections are open, expected 0", n)
+	}
+}
+
 // bigServer returns a server with an answer that does not fit into a socket.
 func bigServer() (cscf *Server, body string) {
 	body = strings.Repeat("0123456789abcdef", 1<<16)
@@ -111,11 +158,18 @@ func bigServer() (cscf *Server, body string) {
 
 const getBig = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
 
+// write sends text, which must fit, without turning the loop.
+func (c *client) write(text string) {
+	c.s.t.Helper()
+	if n, err := unix.Write(c.fd, []byte(text)); n != len(text) {
+		c.s.t.Fatalf("%d of %d bytes were sent: %v", n, len(text), err)
+	}
+}
+
 // ask sends a request without taking anything of the answer.
 func (c *client) ask(text string) {
-	if _, err := unix.Write(c.fd, []byte(text)); err != nil {
-		c.s.t.Fatal(err)
-	}
+	c.s.t.Helper()
+	c.write(text)
 	c.s.run()
 }
 
@@ -324,9 +378,19 @@ func TestLingeringCloseEndsWithItsTime(t *testing.T) {
 	if n := s.open(); n != 1 {
 		t.Fatalf("%d connections are open after 28 s, expected 1", n)
 	}
-	s.advance(2 * time.Second)
+	c.write("more\r\n") // comes with the end of the time
+	s.advance(3 * time.Second)
 	if n := s.open(); n != 0 {
-		t.Fatalf("%d connections are open after 30 s, expected 0", n)
+		t.Fatalf("%d connections are open after 31 s, expected 0", n)
+	}
+}
+
+func TestLingeringCloseReadsWhatHasComeAlready(t *testing.T) {
+	s := newServer(t, hello())
+	c := s.connect()
+	c.ask(bad + strings.Repeat("x", 10000)) // more than is read at first
+	if unread, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ); unread != 0 || err != nil {
+		t.Fatalf("%d bytes are unread (%v), expected 0", unread, err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"herd/nginxref/core"
 	"herd/nginxref/sys"
 )
@@ -199,6 +201,34 @@ func TestAccessLogIsCombined(t *testing.T) {
 	}
 }
 
+// fullDisk is a file that takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, sys.Errno(unix.ENOSPC) }
+
+func TestAccessLogIsComplainedOfOnceAMinute(t *testing.T) {
+	s := newServer(t, hello())
+	log := &AccessLog{File: core.NewOpenFile("/var/log/access.log", fullDisk{}, nil, 0)}
+	s.ls.Servers.(*Port).addrs[0].defaultServer.Locations[0].AccessLogs = []*AccessLog{log}
+	c := s.connect()
+	for _, tt := range []struct {
+		wait       time.Duration
+		complaints int
+	}{{0, 1}, {0, 1}, {59 * time.Second, 1}, {time.Second, 2}, {time.Second, 2}} {
+		s.advance(tt.wait)
+		c.send(get)
+		c.expect("200 OK", "hello")
+		if n := strings.Count(s.log.String(), "[alert]"); n != tt.complaints {
+			t.Errorf("%d complaints, expected %d: %s", n, tt.complaints, &s.log)
+		}
+	}
+	want := `write() to "/var/log/access.log" failed (28: No space left on device) while logging request, client: unix:, server: , request: "GET / HTTP/1.1", host: "a"`
+	if !strings.Contains(s.log.String(), want) {
+		t.Errorf("the error log has %q, expected %q", &s.log, want)
+	}
+	s.log.Reset()
+}
+
 func TestDateIsTheCycles(t *testing.T) {
 	s := newServer(t, hello())
 	s.kernel.now = 784887151 * time.Second // of the example in RFC 9110, but for the zone
@@ -277,6 +307,9 @@ func TestDeferredAcceptReadsAtOnce(t *testing.T) {
 		s.cycle.AcceptMutexHeld = true
 		s.ls.Connection.Read.DeferredAccept = true
 		c := s.connect()
+		if hc := s.only(); hc.buffer != nil { // nothing had come after all
+			t.Error("a connection that has not said anything holds a buffer")
+		}
 		c.send(get)
 		c.expect("200 OK", "hello")
 	}

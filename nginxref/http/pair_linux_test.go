@@ -111,6 +111,12 @@ http {
 		large_client_header_buffers 4 300;
 		location / { return 200 "small\n"; }
 	}
+	server {
+		listen %[2]s;
+		server_name wide.example;
+		large_client_header_buffers 8 512;
+		location / { return 200 "wide\n"; }
+	}
 }
 `
 
@@ -177,11 +183,15 @@ func differentialServers(log *AccessLog) []*Server {
 	small := settle(NewServer("small.example"), ret("/", 200, "small\n"))
 	small.LargeClientHeaderBuffers = Bufs{4, 300}
 
+	wide := settle(NewServer("wide.example"), ret("/", 200, "wide\n"))
+	wide.LargeClientHeaderBuffers = Bufs{8, 512}
+
 	return []*Server{
 		settle(NewServer("first.example"), locs...),
 		second,
 		settle(NewServer("very.wild.example"), ret("/", 200, "very\n")),
 		small,
+		wide,
 	}
 }
 
