@@ -22,11 +22,19 @@ var (
 	exemplary = []string{"none", "accept-mutex", "exclusive-reorder"}
 )
 
-// extras are how many measurements measureExtras makes.
-func (opt *options) extras() int {
-	subjects := len(opt.subjects())
-	few := len(opt.exemplary()) * subjects
-	return len(opt.fixes)*len(scalingWorkers)*subjects + few*len(rateLoads) + few
+// planExtras announces what measureExtras will measure.
+func (opt *options) planExtras(p *progress) {
+	for range opt.subjects() {
+		for range len(opt.fixes) * len(scalingWorkers) {
+			p.plan([]measure.Load{scalingLoad})
+		}
+		for range opt.exemplary() {
+			p.plan(rateLoads)
+			if measure.WitnessMissing() == nil {
+				p.plan([]measure.Load{timelineLoad})
+			}
+		}
+	}
 }
 
 // exemplary returns those of the fixes that stand for the others.
@@ -40,19 +48,17 @@ func measureExtras(ctx context.Context, opt *options, res *report.Results, p *pr
 	for _, nginx := range opt.subjects() {
 		for _, fix := range opt.fixes {
 			for _, n := range scalingWorkers {
-				runs, err := measureSubject(ctx, opt.conf(fix, nginx, n), opt.listen, []measure.Load{scalingLoad}, p)
-				if err != nil {
+				keep := func(_ int, run measure.Run) error { res.Scaling = append(res.Scaling, run); return nil }
+				if err := measureSubject(ctx, opt.conf(fix, nginx, n), opt.listen, []measure.Load{scalingLoad}, p, keep); err != nil {
 					return failed(fix, err)
 				}
-				res.Scaling = append(res.Scaling, runs...)
 			}
 		}
 		for _, fix := range opt.exemplary() {
-			runs, err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, rateLoads, p)
-			if err != nil {
+			keep := func(_ int, run measure.Run) error { res.Rates = append(res.Rates, run); return nil }
+			if err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, rateLoads, p, keep); err != nil {
 				return failed(fix, err)
 			}
-			res.Rates = append(res.Rates, runs...)
 		}
 		if err := measureTimelines(ctx, opt, nginx, res, p); err != nil {
 			return err
@@ -65,7 +71,6 @@ func measureExtras(ctx context.Context, opt *options, res *report.Results, p *pr
 func measureTimelines(ctx context.Context, opt *options, nginx string, res *report.Results, p *progress) error {
 	if err := measure.WitnessMissing(); err != nil {
 		res.TimelineMissing = err.Error()
-		p.run += len(opt.exemplary())
 		return nil
 	}
 	for _, fix := range opt.exemplary() {

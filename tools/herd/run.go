@@ -97,19 +97,21 @@ func measureAll(ctx context.Context, opt *options, p *progress) (*report.Results
 	res := newResults(opt)
 	loads := regimesOf(opt)
 	extra := opt.report != "" && opt.whole
-	p.total = len(opt.fixes) * len(opt.subjects()) * len(loads)
+	for range len(opt.fixes) * len(opt.subjects()) {
+		p.plan(loads)
+	}
 	if extra {
-		p.total += opt.extras()
+		opt.planExtras(p)
 	}
 	byLoad := make([][]measure.Run, len(loads))
 	for _, fix := range opt.fixes {
 		for _, nginx := range opt.subjects() {
-			runs, err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, loads, p)
-			if err != nil {
-				return nil, failed(fix, err)
-			}
-			for i, run := range runs {
+			keep := func(i int, run measure.Run) error {
 				byLoad[i] = append(byLoad[i], run)
+				return nil
+			}
+			if err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, loads, p, keep); err != nil {
+				return nil, failed(fix, err)
 			}
 		}
 	}
@@ -130,21 +132,24 @@ func newResults(opt *options) *report.Results {
 
 func failed(fix *measure.Fix, err error) error { return fmt.Errorf("%s: %w", fix.Name, err) }
 
-// measureSubject measures a fresh set of processes under each load.
-func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads []measure.Load, p *progress) ([]measure.Run, error) {
+// measureSubject measures a fresh set of processes under each load, and gives
+// each run to keep, with the number of the load.
+func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads []measure.Load, p *progress,
+	keep func(i int, run measure.Run) error) error {
 	s, err := measure.Start(ctx, conf, listen)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer s.Stop()
-	var runs []measure.Run
-	for _, load := range loads {
+	for i, load := range loads {
 		p.begin(conf, load)
 		run, err := s.Measure(ctx, load, p.step)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = keep(i, run)
 		}
-		runs = append(runs, run)
+		if err != nil {
+			return err
+		}
 	}
-	return runs, nil
+	return nil
 }

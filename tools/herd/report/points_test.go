@@ -29,7 +29,7 @@ func TestRepeatsBecomeAPoint(t *testing.T) {
 // The map names the best fix first, and those that are as good after it.
 func TestRegimeMap(t *testing.T) {
 	point := func(fix string, n int, rate float64, wakeups, p99 Spread) Point {
-		return Point{Subject: "nginxref", Fix: fix, Workers: n, Rate: rate, WakeupsPerS: wakeups, P99Us: p99}
+		return Point{Subject: "nginxref", Fix: fix, Workers: n, Rate: rate, WakeupsPerS: wakeups, WakeupsPerConn: wakeups, P99Us: p99}
 	}
 	exactly := func(v float64) Spread { return Spread{v, v, v} }
 	regimes := Regimes([]Point{
@@ -59,13 +59,13 @@ func TestMapForATerminal(t *testing.T) {
 	r := &Results{Points: []Point{
 		{Subject: "nginxref", Fix: "none", Workers: 2, Rate: 100, WakeupsPerS: Spread{200, 200, 200}},
 		{Subject: "nginx", Fix: "reuseport", Workers: 2, Rate: 100, WakeupsPerS: Spread{100, 100, 100}},
-		{Subject: "nginxref", Fix: "none", Workers: 4, Rate: 0, WakeupsPerS: Spread{7, 7, 7}},
+		{Subject: "nginxref", Fix: "none", Workers: 4, Rate: 0, WakeupsPerConn: Spread{7, 7, 7}},
 	}}
 	r.Regimes = Regimes(r.Points)[:2]
 	want := `  a  none
   b  nginx reuseport
 
-Wakes least (wakeups per second)
+Wakes least (wakeups per second; in a burst, per connection)
 workers   100/s   burst
       2       b       -
       4       -       a

@@ -8,10 +8,19 @@ import (
 	"herd/tools/measure"
 )
 
-// compared are the fixes whose wakeups are drawn against the rate: the herd,
-// the mutex, and one that wakes a single worker. The others lie on their
-// lines.
-var compared = []string{"none", "accept-mutex", "exclusive-reorder"}
+// compared returns the points of those fixes whose wakeups are drawn against
+// the rate: the herd, the mutex, and one that wakes a single worker. The
+// others lie on their lines.
+func compared(spots []spot) []spot {
+	fixes := []string{"none", "accept-mutex"}
+	for _, single := range []string{"exclusive-reorder", "reuseport", "exclusive", "blocking"} {
+		if slices.ContainsFunc(spots, func(s spot) bool { return s.Fix == single }) {
+			fixes = append(fixes, single)
+			break
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(spots), func(s spot) bool { return !slices.Contains(fixes, s.Fix) })
+}
 
 // rates shows wakeups per second against the rate of connections, a panel a
 // number of workers.
@@ -32,17 +41,18 @@ func rates(r *Results) figure {
 				"than the herd, above it fewer.", 1/r.delay()),
 		},
 	}
-	drawn := slices.DeleteFunc(slices.Clone(spots), func(s spot) bool { return !slices.Contains(compared, s.Fix) })
+	drawn := compared(spots)
 	if len(drawn) == 0 {
 		return f
 	}
 	sizes, byN := group(drawn, func(s spot) int { return s.Workers })
+	w, h := 480.0, 330.0
 	if len(sizes) > 1 {
-		f.Size = "medium"
+		f.Size, w, h = "medium", 360, 270
 	}
 	for _, n := range sizes {
-		title := fmt.Sprintf("%d workers", n)
-		f.Panels = append(f.Panels, panel{title, ratePanel(n, byN[n], r.delay()).html(
+		title := plural(n, "worker")
+		f.Panels = append(f.Panels, panel{title, ratePanel(w, h, n, byN[n], r.delay()).html(
 			title + ": wakeups per second against connections per second; the figures are in the table below")})
 	}
 	names, _ := group(drawn, func(s spot) string { return name(s.Subject, s.Fix) })
@@ -62,8 +72,7 @@ func rates(r *Results) figure {
 // series returns the class of the i-th series.
 func series(i int) string { return fmt.Sprintf("s%d", i%4) }
 
-func ratePanel(n int, spots []spot, delay float64) *drawing {
-	const w, h = 480, 330
+func ratePanel(w, h float64, n int, spots []spot, delay float64) *drawing {
 	d := &drawing{w: w, h: h}
 	lo, hi, most := math.Inf(1), 0.0, 0.0
 	for _, s := range spots {
@@ -90,7 +99,7 @@ func ratePanel(n int, spots []spot, delay float64) *drawing {
 		for _, s := range list {
 			d.spread(x.at(s.Rate), y, s.WakeupsPerS)
 			d.mark(point{x.at(s.Rate), y.at(s.WakeupsPerS.Median)}, i, series(i), s.path,
-				fmt.Sprintf("%s, %d workers, %s: %s wakeups per second", fix, n, RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
+				fmt.Sprintf("%s, %s, %s: %s wakeups per second", fix, plural(n, "worker"), RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
 		}
 	}
 	return d

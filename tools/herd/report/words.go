@@ -126,6 +126,14 @@ func model(fix string, n float64) (float64, bool) {
 	return f.Wakeups(n, 1, math.Inf(1)), true
 }
 
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // quoteList joins words for a sentence: a, b and c.
 func quoteList(words []string) string {
 	if n := len(words); n > 1 {

@@ -98,10 +98,10 @@ func quoteInts(list []int) string {
 	return quoteList(words)
 }
 
-// tables show the runs, a table a load. A sweep has too many.
+// tables show the runs, a table a load; of a sweep, the points.
 func (r *Results) tables() []titled {
 	if r.Points != nil {
-		return nil
+		return []titled{{fmt.Sprintf("%d points", len(r.Points)), spotTable(r.allSpots())}}
 	}
 	var list []titled
 	for _, load := range loadsOf(entries("runs", r.Runs)) {
