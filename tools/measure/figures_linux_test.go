@@ -38,6 +38,9 @@ var broken = []*Fix{
 			return core.Error
 		}
 	}},
+	{Name: "panics-later", Configure: func(cycle *event.Cycle) {
+		cycle.Actions.ReorderAcceptEvents = func(*event.Cycle, *event.Listening) { panic("on purpose") }
+	}},
 }
 
 func TestMain(m *testing.M) {
@@ -319,6 +322,17 @@ func TestWorkerThatCannotStart(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v\nwant %s", fix, err, want)
 		}
+	}
+}
+
+// A worker that fails on the way ends it too: its successors would be measured.
+func TestWorkerThatFailsWhileMeasured(t *testing.T) {
+	defer func(fixes []*Fix) { Fixes = fixes }(Fixes)
+	Fixes = append(Fixes, broken...)
+	s := start(t, Conf{Fix: "panics-later", Workers: 2, DelayMsec: 500})
+	_, err := s.Measure(context.Background(), Load{Conns: 1000}, func(int) {})
+	if want := "a worker has failed: panic: on purpose"; err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
 

@@ -171,16 +171,33 @@ func (s *Subject) waitReady(ctx context.Context) error {
 // complaint returns the first line of the processes' output that names a
 // reason to end: a panic, or a message of level emerg or alert.
 func (s *Subject) complaint() string {
-	var buf [64 << 10]byte
-	n, _ := s.log.ReadAt(buf[:], 0)
-	for line := range strings.Lines(string(buf[:n])) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "panic: ") {
-			return line
-		}
+	return s.logged(func(line string) string {
 		if strings.Contains(line, "[emerg] ") || strings.Contains(line, "[alert] ") {
 			_, text, _ := strings.Cut(line, ": ")
 			return text
+		}
+		return panicOf(line)
+	})
+}
+
+// panicked returns the first line of the processes' output that a panic has
+// left. An alert while a subject runs may be what is measured.
+func (s *Subject) panicked() string { return s.logged(panicOf) }
+
+func panicOf(line string) string {
+	if strings.HasPrefix(line, "panic: ") {
+		return line
+	}
+	return ""
+}
+
+// logged returns the first that find makes of a line of the processes' output.
+func (s *Subject) logged(find func(line string) string) string {
+	var buf [64 << 10]byte
+	n, _ := s.log.ReadAt(buf[:], 0)
+	for line := range strings.Lines(string(buf[:n])) {
+		if found := find(strings.TrimSpace(line)); found != "" {
+			return found
 		}
 	}
 	return ""
@@ -201,7 +218,14 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		return Run{}, err
 	}
 
-	lat := load.run(ctx, step)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lat := load.run(ctx, func(done int) {
+		if line := s.panicked(); line != "" {
+			cancel(fmt.Errorf("a worker has failed: %s", line))
+		}
+		step(done)
+	})
 	if load.Rate > 0 {
 		// The last connection's interval belongs to the run.
 		sleepUntil(ctx, before.at.Add(time.Duration(float64(load.Conns)/load.Rate*float64(time.Second))))
@@ -209,7 +233,7 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		time.Sleep(settle)
 	}
 	if ctx.Err() != nil {
-		return Run{}, ctx.Err()
+		return Run{}, context.Cause(ctx)
 	}
 
 	after, err := s.reading()
