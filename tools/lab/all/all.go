@@ -6,6 +6,8 @@ import (
 	"herd/tools/lab/lab00"
 	"herd/tools/lab/lab01"
 	"herd/tools/lab/lab03"
+	"herd/tools/lab/lab04"
+	"herd/tools/lab/lab06"
 )
 
 // Labs returns every lab, in order, without any code in it: for what a lab is,
@@ -15,5 +17,7 @@ func Labs() []*lab.Lab {
 		lab00.Lab(lab00.Functions{}),
 		lab01.Lab(lab01.Functions{}),
 		lab03.Lab(lab03.Functions{}),
+		lab04.Lab(lab04.Functions{}),
+		lab06.Lab(lab06.Functions{}),
 	}
 }
