@@ -34,30 +34,27 @@ func (r *renderer) twin(args []string) (string, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return "", errors.New("write {{twin C_NAME}}, {{twin C_NAME GO_NAME}}, or either with FIRST-LAST behind")
 	}
-	fn, err := r.b.mirror(args[0], strings.Join(args[1:], ""))
+	m, err := r.b.mirror(args[0], strings.Join(args[1:], ""))
 	if err != nil {
 		return "", err
 	}
-	c, err := r.b.c.find(strings.TrimSpace(args[0] + " " + strings.Join(fn.Settings, " ")))
+	c, err := r.b.c.find(strings.TrimSpace(args[0] + " " + m.settings))
 	if err != nil {
 		return "", err
 	}
 	if lines.Last == 0 {
-		lines = gutter.Range{First: fn.Line, Last: fn.End}
-	} else if lines, err = r.b.statements(fn, lines); err != nil {
-		return "", err
-	}
-	text, err := r.b.lines(fn.Path, lines.First, lines.Last)
-	if err != nil {
+		lines = m.lines
+	} else if lines, err = r.b.statements(m, lines); err != nil {
 		return "", err
 	}
 	caption := fmt.Sprintf(`<span>C: <a href="%s">%s</a>, <code>%s</code>, lines %s of nginx %s</span>`,
-		r.b.c.url(c), c.file, args[0], c.lines, r.b.c.release) +
-		r.place(fn.Path, lines.First, plainName(fn.Name)) +
-		command("side by side", "go run ./tools/srcmap show "+args[0])
+		r.b.c.url(c), c.file, args[0], c.lines, r.b.c.release)
+	more := ""
+	if m.fn != nil {
+		more = command("side by side", "go run ./tools/srcmap show "+args[0])
+	}
 	r.p.has.twin++
-	code, left := liftGutter(dedent(text))
-	return codeBlock(caption, highlight("go", code, left)), nil
+	return r.goLines(caption, m.path, lines, m.name, more)
 }
 
 // plainName makes "Type.Method" of "(*Type).Method".
@@ -101,16 +98,17 @@ func (r *renderer) golang(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	first := d.first
+	lines := gutter.Range{First: d.first, Last: d.last}
 	if doc {
-		first = d.doc
+		lines.First = d.doc
 	}
-	return r.goLines(d.path, first, d.last, args[1], testCommand(d))
+	return r.goLines("", d.path, lines, args[1], testCommand(d))
 }
 
-// goLines renders lines of a Go file.
-func (r *renderer) goLines(file string, first, last int, name, more string) (string, error) {
-	text, err := r.b.lines(file, first, last)
+// goLines renders lines of a Go file. Above them it says where they are, and
+// what is to be said before and after that.
+func (r *renderer) goLines(before, file string, lines gutter.Range, name, after string) (string, error) {
+	text, err := r.b.lines(file, lines.First, lines.Last)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +116,7 @@ func (r *renderer) goLines(file string, first, last int, name, more string) (str
 	if strings.Join(left, "") == "" {
 		left = nil
 	}
-	return codeBlock(r.place(file, first, name)+more, highlight("go", code, left)), nil
+	return codeBlock(before+r.place(file, lines.First, name)+after, highlight("go", code, left)), nil
 }
 
 // region renders {{region FILE NAME}}.
@@ -131,7 +129,7 @@ func (r *renderer) region(args []string) (string, error) {
 		return "", fmt.Errorf("%s has no region %s: mark it by // %s%s and // %s", args[0], args[1], mark, args[1], regionEnd)
 	}
 	reg.used = true
-	return r.goLines(reg.path, reg.first, reg.last, "", "")
+	return r.goLines("", reg.path, gutter.Range{First: reg.first, Last: reg.last}, "", "")
 }
 
 // topology renders {{topology PACKAGE TestName}}: the drawing in the test's
@@ -202,7 +200,7 @@ func (r *renderer) table(args []string) (string, error) {
 	}
 	b.WriteString("</tr></thead>\n<tbody>\n")
 	for _, sel := range splitSelectors(args[1]) {
-		b.WriteString("<tr><th>" + html.EscapeString(strings.ReplaceAll(sel, ",", ", ")) + "</th>")
+		b.WriteString("<tr><th>" + html.EscapeString(rowTitle(sel)) + "</th>")
 		for _, field := range args[2:] {
 			v, err := lookup(run.value, sel+"/"+field)
 			if err != nil {
@@ -228,6 +226,25 @@ func splitSelectors(list string) (sels []string) {
 		}
 	}
 	return sels
+}
+
+// rowTitle makes a row's title of a selector: "none, 100/s, 8 workers".
+func rowTitle(sel string) string {
+	conds, err := conditions(sel)
+	if err != nil {
+		return sel
+	}
+	var parts []string
+	for _, c := range conds {
+		switch c[0] {
+		case "rate":
+			c[1] += "/s"
+		case "workers":
+			c[1] += " workers"
+		}
+		parts = append(parts, c[1])
+	}
+	return strings.Join(parts, ", ")
 }
 
 // fieldWords makes a column's title of a field's name.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -73,12 +74,27 @@ func (r *run) parseJSON(text []byte) error {
 	if err := d.Decode(&r.value); err != nil {
 		return err
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, j.Output, "", "  "); err != nil {
-		return err
+	output, err := pretty(j.Output, "  ")
+	r.command, r.output = j.Command, string(output)
+	return err
+}
+
+// innermost matches a list or object that holds no other and is written on
+// several lines; lineEnd, such an end of line in it.
+var (
+	innermost = regexp.MustCompile(`[\[{][^\[\]{}]*\n[^\[\]{}]*[\]}]`)
+	lineEnd   = regexp.MustCompile(`\n\s*`)
+)
+
+// pretty indents JSON, but leaves what holds nothing else on one line.
+func pretty(text []byte, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", indent); err != nil {
+		return nil, err
 	}
-	r.command, r.output = j.Command, pretty.String()
-	return nil
+	return innermost.ReplaceAllFunc(b.Bytes(), func(s []byte) []byte {
+		return lineEnd.ReplaceAll(s, []byte(" "))
+	}), nil
 }
 
 // format returns the file that parse reads.
@@ -89,11 +105,10 @@ func (r *run) format() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
 	if err := e.Encode(jsonRun{r.command, json.RawMessage(r.output)}); err != nil {
 		return nil, fmt.Errorf("%s: the command must print one JSON value: %w", r.name, err)
 	}
-	return b.Bytes(), nil
+	return pretty(b.Bytes(), " ")
 }
 
 // holds says why text, which a sentence took from path in the run, is not

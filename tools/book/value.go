@@ -14,7 +14,7 @@ import (
 // lookup finds the value at path in a JSON value: names and indexes between
 // slashes. In a list of objects an element may be picked by what its fields
 // say, "fix=none,rate=100", of which "none@100" is short; in an object with a
-// list "runs" that list need not be named. "max", "min", "sum" and "len" of a
+// list "points" or "runs" that list need not be named. "max", "min", "sum" and "len" of a
 // list are computed.
 func lookup(v any, path string) (any, error) {
 	for _, step := range strings.Split(path, "/") {
@@ -33,8 +33,10 @@ func descend(v any, step string) (any, error) {
 		if next, ok := v[step]; ok {
 			return next, nil
 		}
-		if runs, ok := v["runs"]; ok && strings.ContainsAny(step, "@=") {
-			return descend(runs, step)
+		for _, list := range []string{"points", "runs"} { // of a sweep, of a measurement
+			if runs, ok := v[list]; ok && strings.ContainsAny(step, "@=") {
+				return descend(runs, step)
+			}
 		}
 		return nil, fmt.Errorf("no %q; there are %s", step, strings.Join(sortedKeys(v), ", "))
 	case []any:
