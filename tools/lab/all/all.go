@@ -6,6 +6,7 @@ import (
 	"herd/tools/lab/lab00"
 	"herd/tools/lab/lab01"
 	"herd/tools/lab/lab03"
+	"herd/tools/lab/lab04"
 	"herd/tools/lab/lab06"
 )
 
@@ -16,6 +17,7 @@ func Labs() []*lab.Lab {
 		lab00.Lab(lab00.Functions{}),
 		lab01.Lab(lab01.Functions{}),
 		lab03.Lab(lab03.Functions{}),
+		lab04.Lab(lab04.Functions{}),
 		lab06.Lab(lab06.Functions{}),
 	}
 }
