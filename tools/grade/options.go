@@ -142,10 +142,14 @@ func (opt *options) check(memory int64) error {
 	return nil
 }
 
-// findLab returns the lab with the name, or the beginning of it, or the number.
+// findLab returns the lab with the name, as lab03-acceptmutex or lab03, or the
+// number.
 func findLab(name string) (*lab.Lab, error) {
+	if n, err := strconv.Atoi(name); err == nil {
+		name = fmt.Sprintf("lab%02d", n)
+	}
 	for _, l := range all.Labs() {
-		if n, err := strconv.Atoi(name); err == nil && n == l.Number || name == l.Name || name == fmt.Sprintf("lab%02d", l.Number) {
+		if name == l.Name || name == fmt.Sprintf("lab%02d", l.Number) {
 			return l, nil
 		}
 	}
@@ -189,9 +193,8 @@ func labOf(dir string) (*lab.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := findLab(filepath.Base(path))
-	if err != nil {
-		return nil, fmt.Errorf("which lab is in %s? Say it with -lab, or grade all that are in it with -all (%w)", dir, err)
+	if base := filepath.Base(path); strings.HasPrefix(base, "lab") {
+		return findLab(base)
 	}
-	return l, nil
+	return nil, fmt.Errorf("which lab is in %s? Say it with -lab, or grade all that are in it with -all", dir)
 }

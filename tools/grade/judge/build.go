@@ -54,7 +54,7 @@ func (g *grading) compile(ctx context.Context, o *overlay) (string, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-overlay", file, "-o", g.test, "./labs/"+g.lab.Name)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-ldflags=-w", "-overlay", file, "-o", g.test, "./labs/"+g.lab.Name)
 	cmd.Dir = g.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -64,11 +64,13 @@ func (g *grading) compile(ctx context.Context, o *overlay) (string, error) {
 	if errors.Is(err, exec.ErrNotFound) {
 		err = fmt.Errorf("%w: grading needs the Go toolchain", err)
 	}
-	return messages(string(output)), err
+	return g.messages(string(output)), err
 }
 
-// messages drops the lines of go that only name the package.
-func messages(output string) string {
+// messages drops the lines of go that only name the package, and names the
+// student's files as the student does.
+func (g *grading) messages(output string) string {
+	output = strings.ReplaceAll(output, g.scratch+"/", "")
 	var b strings.Builder
 	for line := range strings.Lines(output) {
 		if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "FAIL") {
