@@ -39,14 +39,19 @@ var ErrCannotShow = errors.New("this machine cannot show it")
 // worker_connections.
 const connectionsPerWorker = 512
 
+// parseConf reads what Start wrote.
+func parseConf(raw []byte) (conf Conf, fix *Fix, err error) {
+	if err := json.Unmarshal(raw, &conf); err != nil {
+		return conf, nil, fmt.Errorf("configuration of the measured processes: %w", err)
+	}
+	fix, err = FixByName(conf.Fix)
+	return conf, fix, err
+}
+
 // configure makes cycle what the Conf in raw says. The master and each worker
 // call it.
 func configure(cycle *event.Cycle, raw []byte) error {
-	var conf Conf
-	if err := json.Unmarshal(raw, &conf); err != nil {
-		return fmt.Errorf("configuration of the measured processes: %w", err)
-	}
-	fix, err := FixByName(conf.Fix)
+	conf, fix, err := parseConf(raw)
 	if err != nil {
 		return err
 	}
@@ -59,14 +64,14 @@ func configure(cycle *event.Cycle, raw []byte) error {
 	cycle.Event.AcceptMutexDelay = core.Msec(conf.DelayMsec)
 	cycle.Event.EpollEvents = 512
 
-	for i := range fix.listeners(conf.Workers) {
+	for i := range fix.channels(conf.Workers) {
 		cycle.Listening = append(cycle.Listening, &event.Listening{
 			Sockaddr:  sys.TCPSockaddr(conf.Addr),
 			AddrText:  conf.Addr.String(),
 			Handler:   greet,
 			Log:       *cycle.Log,
 			Worker:    i,
-			Reuseport: fix.Reuseport,
+			Reuseport: fix.Reuseport || fix.Dispatch, // each worker has its own
 		})
 	}
 	if fix.Loop != nil {
@@ -83,6 +88,23 @@ func (f *Fix) listeners(n int) int {
 		return n
 	}
 	return 1
+}
+
+// channels returns how many sockets n workers are told of connections by.
+func (f *Fix) channels(n int) int {
+	if f.Dispatch {
+		return n
+	}
+	return f.listeners(n)
+}
+
+// slots returns how many processes of a subject with n workers count what
+// they do: a master that accepts does too.
+func (f *Fix) slots(n int) int {
+	if f.Dispatch {
+		return n + 1
+	}
+	return n
 }
 
 // greeting is the whole protocol: the server speaks first and closes. A

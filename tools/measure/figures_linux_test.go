@@ -136,11 +136,11 @@ func TestOneWakeupPerConnection(t *testing.T) {
 }
 
 // One worker is no herd, whatever is done against it; nginx then leaves the
-// accept mutex out.
+// accept mutex out. A master that passes descriptors on wakes as well.
 func TestSingleWorkerIsWokenOnce(t *testing.T) {
 	for _, fix := range Fixes {
 		run := measure(t, start(t, Conf{Fix: fix.Name, Workers: 1, DelayMsec: 60_000}), 20)
-		within(t, fix.Name+": wakeups per connection", run.WakeupsPerConn, 1, 0.05)
+		within(t, fix.Name+": wakeups per connection", run.WakeupsPerConn, fix.Wakeups(1, 1, 60), 0.05)
 	}
 }
 
@@ -205,12 +205,32 @@ func TestSharesOfExclusive(t *testing.T) {
 		"exclusive":         {0, 0, 0, 200},
 		"exclusive-reorder": {49, 49, 49, 53},
 		"blocking":          {50, 50, 50, 50},
+		"fdpass":            {50, 50, 50, 50}, // CASES A10
 	} {
 		run := measure(t, start(t, Conf{Fix: fix, Workers: 4, DelayMsec: 500}), 200)
 		slices.Sort(run.Shares)
 		if !slices.Equal(run.Shares, want) {
 			t.Errorf("%s: shares %v, want %v", fix, run.Shares, want)
 		}
+	}
+}
+
+// The master that passes descriptors on keeps none: Node's once did.
+func TestDispatcherKeepsNoDescriptor(t *testing.T) {
+	s := start(t, Conf{Fix: "fdpass", Workers: 4, DelayMsec: 500})
+	open := func() int {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := open()
+	if _, err := s.Measure(context.Background(), Load{Clients: 16, Conns: 5000}, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if after := open(); after != before {
+		t.Errorf("the master had %d descriptors open before 5000 connections and has %d after", before, after)
 	}
 }
 
@@ -349,7 +369,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		{"reuseport", port, "listen " + port + ": address already in use (another process has the port; choose one with -listen, or port 0 for a free one)"},
 		{"none", "192.0.2.1:80", "-listen 192.0.2.1:80: give a loopback address; the load is meant for this machine only"},
 		{"none", "localhost", "-listen localhost: give an address and a port, such as 127.0.0.1:8080"},
-		{"non", port, `no fix is called "non"; there are none, et, blocking, lock-only, accept-mutex, file-lock, exclusive, exclusive-reorder, reuseport`},
+		{"non", port, `no fix is called "non"; there are none, et, blocking, lock-only, accept-mutex, file-lock, exclusive, exclusive-reorder, reuseport, fdpass`},
 	} {
 		_, err := Start(context.Background(), Conf{Fix: c.fix, Workers: 2, DelayMsec: 500}, c.addr)
 		if err == nil || err.Error() != c.want {

@@ -22,6 +22,10 @@ type Fix struct {
 	// Blocking makes the listener blocking, for workers without a loop.
 	Blocking bool
 
+	// Dispatch has the master accept and pass the connections on: the
+	// workers have a channel to it instead of a listener.
+	Dispatch bool
+
 	// Mutex says that the workers try for the accept mutex.
 	Mutex bool
 
@@ -134,6 +138,13 @@ var Fixes = []*Fix{
 		Reuseport: true,
 		Configure: func(cycle *event.Cycle) {},
 		Wakeups:   oneWakeup,
+	},
+	{
+		Name:      "fdpass",
+		About:     "the master accepts and passes descriptors in turn: Node's cluster; the master counts too",
+		Dispatch:  true,
+		Configure: receiveFromMaster,
+		Wakeups:   func(n, r, delay float64) float64 { return 2 * r }, // the master and a worker
 	},
 }
 

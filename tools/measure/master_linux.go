@@ -12,6 +12,7 @@ import (
 	"herd/nginxref/event"
 	"herd/nginxref/process"
 	"herd/nginxref/sys"
+	"herd/tools/fdpass"
 )
 
 // masterEnv holds the Conf of a process that is to be a subject's master.
@@ -34,9 +35,16 @@ func Main() {
 	}
 }
 
+// A master that accepts is counted as workers are, by its main thread, which
+// only init can reserve.
+func init() {
+	if _, ok := os.LookupEnv(masterEnv); ok {
+		runtime.LockOSThread()
+	}
+}
+
 // runMaster is the life of a subject's master.
 func runMaster(app process.App, raw []byte) {
-	runtime.LockOSThread()
 	kernel, err := sys.New()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "herd:", err)
@@ -53,9 +61,19 @@ func runMaster(app process.App, raw []byte) {
 		log.Error(core.LogEmerg, 0, "%s", err.Error())
 		os.Exit(1)
 	}
-	for i, ls := range cycle.Listening {
-		ls.Fd = masterListenFd + i
-		unix.CloseOnExec(ls.Fd)
+	_, fix, err := parseConf(raw)
+	if err != nil {
+		log.Error(core.LogEmerg, 0, "%s", err.Error())
+		os.Exit(1)
+	}
+	var d *fdpass.Dispatcher
+	if fix.Dispatch {
+		d = openChannels(cycle)
+	} else {
+		for i, ls := range cycle.Listening {
+			ls.Fd = masterListenFd + i
+			unix.CloseOnExec(ls.Fd)
+		}
 	}
 	for _, m := range cycle.Modules {
 		if m.InitModule != nil && m.InitModule(cycle) == core.Error {
@@ -67,6 +85,13 @@ func runMaster(app process.App, raw []byte) {
 	p.Name = "herd"
 	p.Pdeathsig = syscall.SIGKILL // blocked in accept, a worker hears nothing else
 	p.InitSignals()
-	p.MasterProcessCycle(cycle)
-	os.Exit(0)
+	if d == nil {
+		p.MasterProcessCycle(cycle)
+		os.Exit(0)
+	}
+	go func() {
+		p.MasterProcessCycle(cycle)
+		os.Exit(0)
+	}()
+	dispatchForever(cycle, d)
 }

@@ -99,8 +99,8 @@ func (r *Run) predict(fix *Fix, load Load, delay float64) {
 // fill computes the run's figures from the workers' samples before and after
 // a window of the given length in seconds.
 func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
-	r.Shares = make([]int, len(after))
-	for i := range after {
+	r.Shares = make([]int, r.Workers)
+	for i := range r.Shares {
 		r.Shares[i] = int(after[i].Accepted - before[i].Accepted)
 	}
 	d := sum(before, after)

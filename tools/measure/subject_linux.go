@@ -148,7 +148,7 @@ func (s *Subject) waitReady(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		ready, err := s.program.ready(s.pid, s.conf.Workers)
+		ready, err := s.program.ready(s.pid, s.fix.slots(s.conf.Workers))
 		if ready {
 			return nil
 		}
