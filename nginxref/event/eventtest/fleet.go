@@ -18,6 +18,7 @@ type Conf struct {
 	Workers     int
 	Connections int // worker_connections; 0 is 16
 	Event       event.EventConf
+	Files       []fake.File // that every process has open, beside the listener
 	// Change, if set, changes a worker before it starts, and its successors:
 	// the Actions of its cycle, say, or the Handler of its listener, which
 	// closes each connection at once.
@@ -57,7 +58,7 @@ func New(w *fake.World, conf Conf) *Fleet {
 		conf.Event.EpollEvents = 512
 	}
 	f := &Fleet{World: w, Listener: w.Listen(), Workers: make([]*Worker, conf.Workers), conf: conf}
-	f.Master = w.Process("master", f.Listener)
+	f.Master = w.Process("master", f.files()...)
 	f.makeZone()
 	f.Mutex = f.mutex(f.Master, newLog(f.Master, nil))
 	for i := range f.Workers {
@@ -88,10 +89,17 @@ func (f *Fleet) mutex(p *fake.Process, log *core.Log) *shmtx.Atomic {
 	return mtx
 }
 
+// files returns what every process has open.
+func (f *Fleet) files() []fake.File { return append([]fake.File{f.Listener}, f.conf.Files...) }
+
 // Start has the master fork worker i, or its successor.
 func (f *Fleet) Start(i int) *Worker {
+	var fds []int
+	for _, file := range f.files() {
+		fds = append(fds, f.Master.Fd(file))
+	}
 	w := &Worker{Slot: &f.slots[i]}
-	w.Process = f.Master.Fork(fmt.Sprintf("worker %d", i+1), func(*fake.Process) { w.run() }, f.Master.Fd(f.Listener))
+	w.Process = f.Master.Fork(fmt.Sprintf("worker %d", i+1), func(*fake.Process) { w.run() }, fds...)
 	w.Cycle = f.cycle(w, i)
 	if f.conf.Change != nil {
 		f.conf.Change(w)

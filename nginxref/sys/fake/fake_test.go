@@ -53,3 +53,34 @@ func TestHerdWakesAllForEachConnection(t *testing.T) {
 		}, fake.Options{}).Check(t)
 	}
 }
+
+// What a call costs while nothing is traced, as when exploring.
+func BenchmarkCall(b *testing.B) {
+	fake.Explore(func(w *fake.World) {
+		var word sys.Atomic
+		w.Start("p", func(p *fake.Process) {
+			for range b.N {
+				p.AtomicLoad(&word)
+			}
+		})
+		w.Start("q", func(p *fake.Process) {})
+		w.Settle()
+	}, fake.Options{Steps: b.N + 1}).Check(b)
+}
+
+// What a schedule costs: four workers and three connections.
+func BenchmarkSchedule(b *testing.B) {
+	for range b.N {
+		fake.Explore(func(w *fake.World) {
+			s0 := w.Listen()
+			for i := range 4 {
+				w.Start(fmt.Sprint("p", i), worker(s0, sys.EPOLLIN), s0)
+			}
+			for range 3 {
+				w.Settle()
+				w.Connect(s0)
+			}
+			w.Settle()
+		}, fake.Options{}).Check(b)
+	}
+}

@@ -93,8 +93,8 @@ func (p *Process) fault(c Call) sys.Errno {
 	err := p.faults[due].err
 	p.faults = slices.Delete(p.faults, due, due+1)
 	if err == 0 {
-		p.note(func() string { return "is killed, about to call " + string(c) })
 		p.die(Status{Killed: true})
+		p.note(func() string { return "is killed, about to call " + string(c) })
 		p.w.check()
 		p.leave()
 	}

@@ -114,6 +114,9 @@ func (p *Process) installAt(fd int, d *description) {
 	}
 	p.fds[fd] = d
 	d.refs++
+	if _, ok := d.object.(*epoll); ok && d.refs > 1 {
+		p.w.sharedEpoll = true
+	}
 }
 
 func (p *Process) closeFd(fd int) sys.Errno {
@@ -131,13 +134,14 @@ func (p *Process) closeFd(fd int) sys.Errno {
 }
 
 // local reports whether nobody else could notice a call on fd: it is an
-// eventfd or a client's connection, and this process has it alone.
+// eventfd or a client's connection, and this process has it alone, and has its
+// epoll instances alone.
 func (p *Process) local(fd int) bool {
 	d := p.description(fd)
 	if d == nil {
 		return true
 	}
-	if d.refs > 1 {
+	if d.refs > 1 || p.w.sharedEpoll {
 		return false
 	}
 	switch o := d.object.(type) {

@@ -171,8 +171,8 @@ func (p *Process) Sleep(d time.Duration) {
 // Exit ends the process.
 func (p *Process) Exit(code int) {
 	p.begin(Exit, false)
-	p.note(func() string { return fmt.Sprintf("exit(%d)", code) })
 	p.die(Status{Code: code})
+	p.note(func() string { return fmt.Sprintf("exit(%d)", code) })
 	p.leave()
 }
 
@@ -182,8 +182,8 @@ func (p *Process) Kill() {
 	if p.state == dead {
 		return
 	}
-	p.w.trace(p.Name, "is killed")
 	p.die(Status{Killed: true})
+	p.w.trace(p.Name, "is killed")
 	p.w.check()
 	if p.w.running.Load() == p {
 		p.leave()
@@ -323,8 +323,8 @@ func (p *Process) ended(finished bool, panicked any) {
 			Detail: p.Name + " ended its goroutine (t.Fatal is for the scenario)",
 		}
 	case p.exits:
-		w.trace(p.Name, "exits")
 		p.die(Status{})
+		w.trace(p.Name, "exits")
 		w.hand(w.next(nil, false))
 		return
 	default:

@@ -50,6 +50,8 @@ type World struct {
 	calls      int        // kernel calls since the clock last moved
 	alive      atomic.Int64
 
+	sharedEpoll bool // some processes share an epoll instance
+
 	listeners   int
 	clients     int
 	descriptors int
