@@ -147,3 +147,26 @@ func TestDebugConnection(t *testing.T) {
 		t.Errorf("the debug log begins with %q", lines[0])
 	}
 }
+
+// An idle worker is small: hundreds of them fit on a small machine.
+func TestIdleWorkerIsSmall(t *testing.T) {
+	s := start(t, nginxref, `
+worker_processes 2;
+events {}
+http { server { listen SOCKET; return 200 "ok\n"; } }
+`)
+	for _, pid := range s.waitForWorkers(s.pid, 2) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kb := 0
+		for line := range strings.Lines(string(status)) {
+			fmt.Sscanf(line, "VmRSS: %d kB", &kb)
+		}
+		if kb == 0 || kb >= 8<<10 {
+			t.Errorf("resident memory of an idle worker: %d kB, want under 8 MB", kb)
+		}
+		t.Logf("resident memory of an idle worker: %d kB", kb)
+	}
+}
