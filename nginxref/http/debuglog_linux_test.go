@@ -38,7 +38,7 @@ func (p *pair) talk(to netip.AddrPort) {
 		request("POST", "/gone", "Content-Length: 3") + "abc",
 		request("POST", "/gone", "Transfer-Encoding: chunked") + "3\r\nabc\r\n0\r\n\r\n",
 		request("GET", "/gone/text"),
-		"BAD\x00\r\n",
+		"BAD\x00\r\n" + filler(300), // more than is read at once
 	} {
 		if _, err := conn.Write([]byte(request)); err != nil {
 			p.t.Fatal(err)

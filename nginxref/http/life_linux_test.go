@@ -385,12 +385,41 @@ func TestLingeringCloseEndsWithItsTime(t *testing.T) {
 	}
 }
 
-func TestLingeringCloseReadsWhatHasComeAlready(t *testing.T) {
-	s := newServer(t, hello())
-	c := s.connect()
-	c.ask(bad + strings.Repeat("x", 10000)) // more than is read at first
-	if unread, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ); unread != 0 || err != nil {
-		t.Fatalf("%d bytes are unread (%v), expected 0", unread, err)
+// A close lingers if there is input unread, or may be, or if the body came
+// with the header.
+func TestWhenACloseLingers(t *testing.T) {
+	cscf := hello()
+	page := NewLocation("/400")
+	page.Return = &Return{Status: 400}
+	cscf.Locations = append(cscf.Locations, page)
+	const post = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+
+	for _, tt := range []struct {
+		name    string
+		chunks  []string
+		lingers bool
+	}{
+		{"no body", []string{getClose}, false},
+		{"more behind the request", []string{getClose + "x"}, true},
+		{"bad request", []string{bad}, true},
+		{"bad end of a request", []string{"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n", "\x00"}, true},
+		{"body with the header", []string{post + "Content-Length: 3\r\n\r\nabc"}, true},
+		{"body in chunks with the header", []string{post + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}, true},
+		{"400, body with the header", []string{"POST /400 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"}, false},
+		{"body after the header", []string{post + "Content-Length: 3\r\n\r\n", "abc"}, true},
+		{"chunks after the header", []string{post + "Transfer-Encoding: chunked\r\n\r\n", "0\r\n\r\n"}, false},
+	} {
+		s := newServer(t, cscf)
+		c := s.connect()
+		for _, chunk := range tt.chunks {
+			c.send(chunk)
+		}
+		if !c.eof {
+			t.Errorf("%s: the server has not closed its half", tt.name)
+		}
+		if lingers := s.open() == 1; lingers != tt.lingers {
+			t.Errorf("%s: lingers %v, expected %v", tt.name, lingers, tt.lingers)
+		}
 	}
 }
 

@@ -299,16 +299,21 @@ func TestSystemCallsPerRequest(t *testing.T) {
 	expect("the third request", "map[recv:1 writev:1]")
 }
 
+// With the accept mutex the request is put off until the lock is given back.
 func TestDeferredAcceptReadsAtOnce(t *testing.T) {
 	for _, useAcceptMutex := range []bool{false, true} {
 		s := newServer(t, hello())
-		s.cycle.UseAcceptMutex = useAcceptMutex // the request is put off until the lock is given back
+		s.ls.Log.Level = core.LogDebugAll
+		s.cycle.UseAcceptMutex = useAcceptMutex
 		s.cycle.AcceptMutex = freeMutex{}
 		s.cycle.AcceptMutexHeld = true
 		s.ls.Connection.Read.DeferredAccept = true
 		c := s.connect()
 		if hc := s.only(); hc.buffer != nil { // nothing had come after all
 			t.Error("a connection that has not said anything holds a buffer")
+		}
+		if putOff := strings.Contains(s.log.String(), ": *1 post event"); putOff != useAcceptMutex {
+			t.Errorf("accept mutex %v, put off %v", useAcceptMutex, putOff)
 		}
 		c.send(get)
 		c.expect("200 OK", "hello")

@@ -72,7 +72,6 @@ func writeFilter(r *Request, last bool, in ...[]byte) core.Status {
 		return core.Again
 	}
 
-	r.out = r.outPieces[:0]
 	r.buffered = false
 
 	return core.OK
