@@ -71,7 +71,7 @@ func configure(cycle *event.Cycle, raw []byte) error {
 			Handler:   greet,
 			Log:       *cycle.Log,
 			Worker:    i,
-			Reuseport: fix.Reuseport || fix.Dispatch, // each worker has its own
+			Reuseport: fix.Reuseport || fix.Dispatch != nil, // each worker has its own
 		})
 	}
 	if fix.Loop != nil {
@@ -92,7 +92,7 @@ func (f *Fix) listeners(n int) int {
 
 // channels returns how many sockets n workers are told of connections by.
 func (f *Fix) channels(n int) int {
-	if f.Dispatch {
+	if f.Dispatch != nil {
 		return n
 	}
 	return f.listeners(n)
@@ -101,7 +101,7 @@ func (f *Fix) channels(n int) int {
 // slots returns how many processes of a subject with n workers count what
 // they do: a master that accepts does too.
 func (f *Fix) slots(n int) int {
-	if f.Dispatch {
+	if f.Dispatch != nil {
 		return n + 1
 	}
 	return n

@@ -32,7 +32,9 @@ func openChannels(cycle *event.Cycle) *fdpass.Dispatcher {
 // dispatchForever accepts and passes connections on. What it does is counted
 // in the slot behind the workers', but that it accepted is not: the worker
 // that serves the connection counts that.
-func dispatchForever(cycle *event.Cycle, d *fdpass.Dispatcher) {
+//
+// Lab[0] of the slot is how many descriptors the master has open.
+func dispatchForever(cycle *event.Cycle, d *fdpass.Dispatcher, dispatch func(*fdpass.Dispatcher) core.Status) {
 	kernel, _ := sys.New()
 	_, slots, _ := stat.ZoneAt(cycle.Shm.Addr)
 	slot := &slots[cycle.Conf.WorkerProcesses]
@@ -48,14 +50,23 @@ func dispatchForever(cycle *event.Cycle, d *fdpass.Dispatcher) {
 		os.Exit(1)
 	}
 	list := make([]sys.EpollEvent, 1)
-	for {
+	for turn := 0; ; turn++ {
+		if turn%64 == 0 {
+			slot.Lab[0] = openFiles()
+		}
 		timeout := -1
 		if d.Pending != -1 {
 			timeout = 1 // all channels are full
 		}
 		if n, _ := counting.EpollWait(ep, list, timeout); n > 0 || d.Pending != -1 {
-			d.Dispatch()
+			dispatch(d)
 			slot.Accepted = 0
 		}
 	}
+}
+
+// openFiles returns how many descriptors this process has open.
+func openFiles() uint64 {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return uint64(len(entries))
 }

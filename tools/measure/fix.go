@@ -9,6 +9,7 @@ import (
 
 	"herd/nginxref/core"
 	"herd/nginxref/event"
+	"herd/tools/fdpass"
 )
 
 // Fix is one answer to the thundering herd: a configuration of the event
@@ -22,9 +23,10 @@ type Fix struct {
 	// Blocking makes the listener blocking, for workers without a loop.
 	Blocking bool
 
-	// Dispatch has the master accept and pass the connections on: the
-	// workers have a channel to it instead of a listener.
-	Dispatch bool
+	// Dispatch, if set, is what the master does when a connection has come:
+	// it passes it on. The workers have a channel to the master instead of a
+	// listener; Configure is ReceiveBy.
+	Dispatch func(d *fdpass.Dispatcher) core.Status
 
 	// Mutex says that the workers try for the accept mutex.
 	Mutex bool
@@ -142,8 +144,8 @@ var Fixes = []*Fix{
 	{
 		Name:      "fdpass",
 		About:     "the master accepts and passes descriptors in turn: Node's cluster; the master counts too",
-		Dispatch:  true,
-		Configure: receiveFromMaster,
+		Dispatch:  (*fdpass.Dispatcher).Dispatch,
+		Configure: ReceiveBy(fdpass.Receive),
 		Wakeups:   func(n, r, delay float64) float64 { return 2 * r }, // the master and a worker
 	},
 }

@@ -67,7 +67,7 @@ func runMaster(app process.App, raw []byte) {
 		os.Exit(1)
 	}
 	var d *fdpass.Dispatcher
-	if fix.Dispatch {
+	if fix.Dispatch != nil {
 		d = openChannels(cycle)
 	} else {
 		for i, ls := range cycle.Listening {
@@ -93,5 +93,5 @@ func runMaster(app process.App, raw []byte) {
 		p.MasterProcessCycle(cycle)
 		os.Exit(0)
 	}()
-	dispatchForever(cycle, d)
+	dispatchForever(cycle, d, fix.Dispatch)
 }

@@ -1,15 +1,20 @@
 package measure
 
 import (
+	"herd/nginxref/core"
 	"herd/nginxref/event"
-	"herd/tools/fdpass"
+	"herd/nginxref/sys"
 )
 
-// receiveFromMaster has a worker take its connections from its channel.
-func receiveFromMaster(cycle *event.Cycle) {
-	cycle.Actions.Accept = func(ev *event.Event) {
-		lc := ev.Data
-		fdpass.Receive(cycle.Kernel, lc.Fd, func(s int) { serve(lc.Listening, s) })
+// ReceiveBy returns the Configure of a fix that has Dispatch: each worker
+// takes its connections from its channel by receive, which calls got with each
+// until there are no more.
+func ReceiveBy(receive func(kernel sys.Kernel, channel int, got func(s int)) core.Status) func(*event.Cycle) {
+	return func(cycle *event.Cycle) {
+		cycle.Actions.Accept = func(ev *event.Event) {
+			lc := ev.Data
+			receive(cycle.Kernel, lc.Fd, func(s int) { serve(lc.Listening, s) })
+		}
 	}
 }
 
