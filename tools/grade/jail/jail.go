@@ -87,7 +87,8 @@ const (
 )
 
 // The limits of the processes together are looked at every watchEvery; whether
-// there are very many all of a sudden, which is cheap to ask, every alarmEvery.
+// the machine has very many all of a sudden, which is cheap to ask, every
+// alarmEvery.
 // A program that has used up its time has grace to say where it is.
 const (
 	alarmEvery = 5 * time.Millisecond
@@ -125,7 +126,7 @@ func Run(ctx context.Context, p *Program) (*End, error) {
 type run struct {
 	cmd                 *exec.Cmd
 	limits              Limits
-	tasks               int // on the machine when it started
+	tasks               int // on the machine when it started, or at the last alarm
 	output, fd3, status *stream
 }
 
@@ -221,12 +222,23 @@ func (r *run) watch(ctx context.Context, end *End) (*os.ProcessState, error) {
 			r.signal(syscall.SIGKILL)
 		case <-alarm.C:
 			if tasks() > r.tasks+crowd {
-				r.stop(end, "it started processes without end")
+				r.alarm(end)
 			}
 		case limit := <-over:
 			r.stop(end, limit)
 		}
 	}
+}
+
+// alarm looks whose the many new processes are. The program waits meanwhile:
+// its processes are counted, and do not become more.
+func (r *run) alarm(end *End) {
+	r.signal(syscall.SIGSTOP)
+	if over := r.limits.passed(); over != "" {
+		r.stop(end, over)
+	}
+	r.signal(syscall.SIGCONT)
+	r.tasks = tasks()
 }
 
 // stop ends the program for what it did.

@@ -105,6 +105,26 @@ func TestForkBombIsStopped(t *testing.T) {
 	}
 }
 
+// The alarm goes off for processes of others too.
+func TestFalseAlarmChangesNothing(t *testing.T) {
+	r, err := start(&Program{
+		Path: "/bin/sh", Args: []string{"-c", "for i in 1 2 3 4 5; do sleep 0.05; done; echo done"},
+		Env: []string{"PATH=/usr/bin:/bin"}, Dir: t.TempDir(), Limits: Limits{Processes: 20, Time: 20 * time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := &End{}
+	for range 10 {
+		r.alarm(end)
+		time.Sleep(10 * time.Millisecond)
+	}
+	state, err := r.watch(context.Background(), end)
+	if output := r.output.read(); err != nil || !state.Success() || end.Over != "" || end.TimedOut || string(output) != "done\n" {
+		t.Errorf("%v, %v, %+v, output %s", err, state, end, output)
+	}
+}
+
 func TestMemoryOfAllProcessesTogetherIsLimited(t *testing.T) {
 	// Each shell holds 16 MB in a variable, none more than a limit of its own.
 	end := shell(t, `for i in 1 2 3 4; do (x=$(head -c 16000000 /dev/zero | tr '\0' x); sleep 1000) & done; wait`,
