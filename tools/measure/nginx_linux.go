@@ -56,7 +56,7 @@ func newNginx(path string, conf Conf) (*nginx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (install nginx and its stream module, or name the binary: -subject nginx=PATH)", err)
 	}
-	module, err := streamModule(path)
+	module, err := StreamModule(path)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func (n *nginx) env(sockets int) string {
 	return list
 }
 
-// streamModule returns the directive that loads the stream module, or nothing
+// StreamModule returns the directive that loads the stream module, or nothing
 // if it is built in.
-func streamModule(path string) (string, error) {
+func StreamModule(path string) (string, error) {
 	out, err := exec.Command(path, "-V").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s -V: %w", path, err)
