@@ -20,8 +20,13 @@ type Load struct {
 	Clients int     // connections that a closed loop keeps in flight
 	Conns   int     // connections in all
 
+	// Hold keeps every connection open until the last is made: what counts is
+	// the first byte of the reply, and one that gets none is refused.
+	Hold bool
+
 	addr   string      // host:port of the server
 	asleep func() bool // reports whether all workers are
+	held   *held       // with Hold
 }
 
 // Latency bounds of the histogram, in microseconds.
@@ -96,6 +101,10 @@ const (
 // run makes the connections and returns when the last has been answered, or
 // ctx is done. step is called with the number finished so far.
 func (load Load) run(ctx context.Context, step func(done int)) *Latencies {
+	if load.Hold {
+		load.held = &held{}
+		defer load.held.close()
+	}
 	switch load.kind() {
 	case Paced:
 		return load.paced(ctx, step)
@@ -115,7 +124,7 @@ func (load Load) oneByOne(ctx context.Context, step func(int)) *Latencies {
 			return lat
 		}
 		start := time.Now()
-		err := exchange(ctx, load.addr)
+		err := load.exchange(ctx)
 		lat.add(time.Since(start), err)
 		step(i + 1)
 	}
@@ -152,7 +161,7 @@ func (load Load) paced(ctx context.Context, step func(int)) *Latencies {
 			break
 		}
 		wg.Go(func() {
-			err := exchange(ctx, load.addr)
+			err := load.exchange(ctx)
 			lat.add(time.Since(intended), err)
 			step(int(done.Add(1)))
 		})
@@ -173,7 +182,7 @@ func (load Load) burst(ctx context.Context, step func(int)) *Latencies {
 		wg.Go(func() {
 			for next.Add(1) <= int64(load.Conns) && ctx.Err() == nil {
 				start := time.Now()
-				err := exchange(ctx, load.addr)
+				err := load.exchange(ctx)
 				lat.add(time.Since(start), err)
 				step(int(done.Add(1)))
 			}
@@ -181,6 +190,43 @@ func (load Load) burst(ctx context.Context, step func(int)) *Latencies {
 	}
 	wg.Wait()
 	return lat
+}
+
+// exchange makes one connection of the load.
+func (load Load) exchange(ctx context.Context) error {
+	if load.Hold {
+		return load.held.exchange(ctx, load.addr)
+	}
+	return exchange(ctx, load.addr)
+}
+
+// held is connections that stay open.
+type held struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// exchange connects, reads the beginning of the server's greeting and keeps
+// the connection.
+func (h *held) exchange(ctx context.Context, addr string) error {
+	d := net.Dialer{Timeout: replyTimeout}
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.conns = append(h.conns, conn)
+	h.mu.Unlock()
+	conn.SetReadDeadline(time.Now().Add(replyTimeout))
+	var buf [1]byte
+	_, err = conn.Read(buf[:])
+	return err
+}
+
+func (h *held) close() {
+	for _, conn := range h.conns {
+		conn.Close()
+	}
 }
 
 // exchange connects and reads the server's greeting up to its end.

@@ -13,6 +13,7 @@ type Run struct {
 	Clients  int     `json:"clients,omitempty"` // connections in flight in a burst
 	Conns    int     `json:"conns"`
 	Accepted int     `json:"accepted"`
+	Refused  int     `json:"refused,omitempty"` // with Load.Hold: got no reply
 
 	WakeupsPerConn float64 `json:"wakeups_per_conn"` // polling not among them
 	ReturnsPerConn float64 `json:"returns_per_conn"`

@@ -240,7 +240,7 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 	switch {
 	case err != nil:
 		return Run{}, err
-	case lat.Failed > 0:
+	case lat.Failed > 0 && !load.Hold:
 		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
 	}
 
@@ -252,6 +252,7 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		Rate:    load.Rate,
 		Clients: load.Clients,
 		Conns:   load.Conns,
+		Refused: lat.Failed,
 	}
 	run.fill(before.samples, after.samples, after.at.Sub(before.at).Seconds(), lat)
 	run.predict(s.fix, load, float64(s.conf.DelayMsec)/1e3)

@@ -1,0 +1,52 @@
+package measure
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// A server that turns every second connection away: those are refused, and the
+// others stay open until the last was made.
+func TestHoldKeepsConnectionsAndCountsTheRefused(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+
+	const conns = 10
+	var left atomic.Int64 // clients that were served and have gone
+	early := make(chan int64, 1)
+	go func() {
+		for i := range conns {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			if i == conns-1 {
+				early <- left.Load()
+			}
+			if i%2 == 1 {
+				conn.Close()
+				continue
+			}
+			conn.Write(greeting)
+			go func() {
+				conn.Read(make([]byte, 1))
+				left.Add(1)
+				conn.Close()
+			}()
+		}
+	}()
+
+	load := Load{Rate: 1000, Conns: conns, Hold: true, addr: server.Addr().String()}
+	lat := load.run(context.Background(), func(int) {})
+	if lat.Failed != conns/2 || lat.TotalCount() != conns/2 {
+		t.Errorf("%d refused, %d served, want half of %d each", lat.Failed, lat.TotalCount(), conns)
+	}
+	if n := <-early; n != 0 {
+		t.Errorf("%d connections were closed before the last was made", n)
+	}
+}
