@@ -2,6 +2,8 @@ package measure
 
 import (
 	"os"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +50,11 @@ func dispatchForever(cycle *event.Cycle, d *fdpass.Dispatcher, dispatch func(*fd
 	if err != 0 {
 		cycle.Log.Error(core.LogEmerg, err, "epoll of the listener failed")
 		os.Exit(1)
+	}
+	for i := range cycle.Conf.WorkerProcesses {
+		for atomic.LoadUint64(&slots[i].Ready) == 0 {
+			time.Sleep(time.Millisecond) // descriptors are still being opened
+		}
 	}
 	list := make([]sys.EpollEvent, 1)
 	for turn := 0; ; turn++ {

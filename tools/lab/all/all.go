@@ -5,9 +5,11 @@ import (
 	"herd/tools/lab"
 	"herd/tools/lab/lab00"
 	"herd/tools/lab/lab01"
+	"herd/tools/lab/lab02"
 	"herd/tools/lab/lab03"
 	"herd/tools/lab/lab04"
 	"herd/tools/lab/lab06"
+	"herd/tools/lab/lab08"
 )
 
 // Labs returns every lab, in order, without any code in it: for what a lab is,
@@ -16,8 +18,10 @@ func Labs() []*lab.Lab {
 	return []*lab.Lab{
 		lab00.Lab(lab00.Functions{}),
 		lab01.Lab(lab01.Functions{}),
+		lab02.Lab(lab02.Functions{}),
 		lab03.Lab(lab03.Functions{}),
 		lab04.Lab(lab04.Functions{}),
 		lab06.Lab(lab06.Functions{}),
+		lab08.Lab(lab08.Functions{}),
 	}
 }
