@@ -3,6 +3,7 @@ package lab01
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"herd/nginxref/core"
 	"herd/nginxref/event"
@@ -12,11 +13,11 @@ import (
 	"herd/tools/measure"
 )
 
-// The load of all runs.
+// The load of all runs: each connection comes when all workers are asleep.
 const (
 	workers = 8
 	delay   = 500 // ms
-	rate    = 100 // connections a second
+	conns   = 100
 )
 
 // Experiments returns the lab's measurement, with the student's mutex in the
@@ -50,11 +51,13 @@ func experiment(title, fix, key string) lab.Experiment {
 	return lab.Experiment{
 		Title: title,
 		Conf:  measure.Conf{Fix: fix, Workers: workers, DelayMsec: delay},
-		Load:  measure.Load{Rate: rate, Conns: rate},
+		Load:  measure.Load{Conns: conns},
 		Figures: []lab.Figure{
 			lab.Ask(key+".eagain", "EAGAIN per connection", func(r *measure.Run) float64 { return r.EagainPerConn }),
 			lab.Ask(key+".wakeups", "wakeups per connection, without polling", func(r *measure.Run) float64 { return r.WakeupsPerConn }),
-			lab.Ask(key+".busiest", "connections of the busiest worker, percent", func(r *measure.Run) float64 { return 100 * r.MaxShare() }),
+			lab.Ask(key+".busiest", "connections of the busiest worker, of 100", func(r *measure.Run) float64 {
+				return float64(slices.Max(r.Shares))
+			}),
 		},
 	}
 }
@@ -106,6 +109,7 @@ func (f *Functions) waitInTurn(cycle *event.Cycle, serve func(conn int)) {
 func tell(w io.Writer, runs []measure.Run) {
 	fmt.Fprint(w, `Both locks end the failed accepts. A worker that tries and loses goes on with its
 other work and comes back after a while: the winner keeps winning. A worker that
-waits does nothing else, but gets its turn.
+waits does nothing else; it is woken for its turn, and gets it unless the worker
+that has unlocked is back first.
 `)
 }

@@ -10,6 +10,7 @@ import (
 	"herd/nginxref/sys"
 	"herd/nginxref/sys/fake"
 	"herd/tools/lab"
+	"herd/tools/lab/room"
 )
 
 // Functions are what the student writes.
@@ -67,118 +68,79 @@ func Lab(f Functions) *lab.Lab {
 
 type checks struct{ f Functions }
 
-// room is what the mutex guards, in a world of its own.
-type room struct {
-	w      *fake.World
+// guarded is a room with a mutex.
+type guarded struct {
+	*room.Room
 	m      *shmtx.Shared
 	lock   func(k sys.Kernel, m *shmtx.Shared)
 	unlock func(k sys.Kernel, m *shmtx.Shared)
 	bury   func(k sys.Kernel, m *shmtx.Shared, pid int) bool
-
-	master *fake.Process // the parent of the others
-	people []*fake.Process
-	inside map[*fake.Process]bool
 }
 
-// newRoom returns a free room with part A's mutex, whose rule holds from now
-// on.
-func (c *checks) newRoom(w *fake.World) *room {
-	r := &room{
-		w: w, m: &shmtx.Shared{},
-		lock: c.f.Lock, unlock: c.f.Unlock, bury: c.f.ForceUnlock,
-		master: w.Process("master"),
-		inside: map[*fake.Process]bool{},
-	}
+// newRoom returns a room with part A's mutex.
+func (c *checks) newRoom(w *fake.World) *guarded {
+	r := &guarded{Room: room.New(w), m: &shmtx.Shared{}, lock: c.f.Lock, unlock: c.f.Unlock, bury: c.f.ForceUnlock}
 	w.Name(&r.m.Lock, "Lock")
 	w.Name(&r.m.Wait, "Wait")
 	w.Name(&r.m.Sem.Value, "Sem.Value")
-	w.Always("at most one is inside", func() string {
-		var who []string
-		for _, p := range r.people {
-			if r.inside[p] && !p.Dead() {
-				who = append(who, p.Name)
-			}
-		}
-		if len(who) > 1 {
-			return fmt.Sprintf("%v are", who)
-		}
-		return ""
-	})
 	return r
 }
 
 // newSturdyRoom is newRoom with part B's mutex.
-func (c *checks) newSturdyRoom(w *fake.World) *room {
+func (c *checks) newSturdyRoom(w *fake.World) *guarded {
 	r := c.newRoom(w)
 	r.lock, r.unlock, r.bury = c.f.SturdyLock, c.f.SturdyUnlock, c.f.Bury
 	return r
 }
 
-// fork starts a process that runs code.
-func (r *room) fork(code func(p *fake.Process)) *fake.Process {
-	p := r.master.Fork(fmt.Sprintf("process %d", len(r.people)+1), code)
-	r.people = append(r.people, p)
-	return p
-}
-
 // visit has p lock, do something inside, and unlock.
-func (r *room) visit(p *fake.Process, something func()) {
+func (r *guarded) visit(p *fake.Process, something func()) {
 	r.lock(p, r.m)
-	r.inside[p] = true
-	p.Note("is inside")
-	something()
-	r.inside[p] = false
+	r.Visit(p, something)
 	r.unlock(p, r.m)
 }
 
 // visitors starts n processes that look in: inside, each gives the others a
 // chance.
-func (r *room) visitors(n int) {
+func (r *guarded) visitors(n int) {
 	for range n {
-		r.fork(func(p *fake.Process) { r.visit(p, p.SchedYield) })
+		r.Fork(func(p *fake.Process) { r.visit(p, p.SchedYield) })
 	}
 }
 
 // sitter starts a process that stays inside for a second.
-func (r *room) sitter() *fake.Process {
-	p := r.fork(func(p *fake.Process) { r.visit(p, func() { p.Sleep(time.Second) }) })
-	r.w.Settle()
+func (r *guarded) sitter() *fake.Process {
+	p := r.Fork(func(p *fake.Process) { r.visit(p, func() { p.Sleep(time.Second) }) })
+	r.World.Settle()
 	return p
 }
 
 // reap has the master wait for one dead child and bury it.
-func (r *room) reap() {
-	r.master.Do(func() {
-		if child, err := r.master.Wait(false); err == 0 && child != nil {
-			r.bury(r.master, r.m, child.Pid)
+func (r *guarded) reap() {
+	r.Master.Do(func() {
+		if child, err := r.Master.Wait(false); err == 0 && child != nil {
+			r.bury(r.Master, r.m, child.Pid)
 		}
 	})
 }
 
 // buries has the master bury its children, as they die, until there are none.
-func (r *room) buries() {
-	r.master.Begin(func() {
+func (r *guarded) buries() {
+	r.Master.Begin(func() {
 		for {
-			child, err := r.master.Wait(true)
+			child, err := r.Master.Wait(true)
 			if err != 0 {
 				return
 			}
-			r.bury(r.master, r.m, child.Pid)
+			r.bury(r.Master, r.m, child.Pid)
 		}
 	})
-}
-
-// allDone expects every process that was not killed to have come to its end.
-func (r *room) allDone() {
-	for _, p := range r.people {
-		r.w.Expect("nobody sleeps for ever: "+p.Name+" is done", p.Dead(), true)
-	}
 }
 
 func (c *checks) trylock(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		r := c.newRoom(w)
-		a, b := w.Process("process 1"), w.Process("process 2")
+		a, b := r.Idle(), r.Idle()
 		try := func(p *fake.Process) (won bool) {
 			p.Do(func() { won = c.f.Trylock(p, r.m) })
 			return won
@@ -194,7 +156,7 @@ func (c *checks) trylock(t *lab.T) {
 func (c *checks) onlyTheHolder(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		r := c.newRoom(w)
-		a, b := w.Process("process 1"), w.Process("process 2")
+		a, b := r.Idle(), r.Idle()
 		a.Do(func() { c.f.Trylock(a, r.m) })
 		b.Do(func() { c.f.Unlock(b, r.m) })
 		w.Expect("another process's Unlock does nothing", int(r.m.Lock.Load()), a.Pid)
@@ -206,14 +168,12 @@ func (c *checks) onlyTheHolder(t *lab.T) {
 }
 
 func (c *checks) oneAtATime(t *lab.T) {
-	t.Explore(3, func(w *fake.World) {
+	t.Explore(2, func(w *fake.World) {
 		r := c.newRoom(w)
 		r.visitors(2)
-		r.fork(func(p *fake.Process) {
+		r.Fork(func(p *fake.Process) {
 			if c.f.Trylock(p, r.m) {
-				r.inside[p] = true
-				p.SchedYield()
-				r.inside[p] = false
+				r.Visit(p, p.SchedYield)
 				c.f.Unlock(p, r.m)
 			}
 		})
@@ -222,11 +182,11 @@ func (c *checks) oneAtATime(t *lab.T) {
 }
 
 func (c *checks) nobodySleeps(t *lab.T) {
-	t.Explore(3, func(w *fake.World) {
+	t.Explore(2, func(w *fake.World) {
 		r := c.newRoom(w)
 		r.visitors(3)
 		w.Settle()
-		r.allDone()
+		r.Done(r.People...)
 	})
 }
 
@@ -236,13 +196,13 @@ func (c *checks) waiterSleeps(t *lab.T) {
 		r.sitter()
 		r.visitors(1)
 		w.Settle()
-		waiter := r.people[1]
+		waiter := r.People[1]
 		w.Expect("the waiter sleeps", waiter.Asleep(), true)
 		waiter.Interrupt()
 		w.Settle()
 		w.Expect("it sleeps on after a signal", waiter.Asleep(), true)
 		w.Advance(2 * time.Second)
-		r.allDone()
+		r.Done(r.People...)
 	})
 }
 
@@ -258,7 +218,7 @@ func (c *checks) balance(t *lab.T) {
 		})
 		r.visitors(n)
 		w.Settle()
-		r.allDone()
+		r.Done(r.People...)
 		w.Expect("Wait and the semaphore's value add up to 0", int(r.m.Wait.Load())+int(r.m.Sem.Value.Load()), 0)
 	})
 }
@@ -272,14 +232,14 @@ func (c *checks) deadHolder(t *lab.T) {
 		w.Settle()
 
 		force := func(pid int) (freed bool) {
-			r.master.Do(func() { freed = c.f.ForceUnlock(r.master, r.m, pid) })
+			r.Master.Do(func() { freed = c.f.ForceUnlock(r.Master, r.m, pid) })
 			return freed
 		}
-		w.Expect("a process that does not hold the lock is not what it is freed from", force(r.people[1].Pid), false)
+		w.Expect("a process that does not hold the lock is not what it is freed from", force(r.People[1].Pid), false)
 		w.Expect("the holder still has it", int(r.m.Lock.Load()), holder.Pid)
 		holder.Kill()
 		w.Expect("the dead holder is", force(holder.Pid), true)
-		r.allDone()
+		r.Done(r.People...)
 		w.Expect("a dead process that holds nothing any more is not", force(holder.Pid), false)
 	})
 }
@@ -293,11 +253,11 @@ func (c *checks) wokenDies(t *lab.T) {
 			r.sitter()
 			r.visitors(2)
 			w.Settle()
-			r.people[1].KillAt(fake.AnyCall, n)
+			r.People[1].KillAt(fake.AnyCall, n)
 			w.Note("scenario", fmt.Sprintf("process 2 is going to be killed at its call number %d after it is woken", n))
 			r.buries()
 			w.Advance(2 * time.Second)
-			r.allDone()
+			r.Done(r.People...)
 		})
 	}
 }
@@ -307,10 +267,10 @@ func (c *checks) anyDeath(t *lab.T) {
 	t.Explore(1, func(w *fake.World) {
 		r := c.newSturdyRoom(w)
 		r.visitors(3)
-		r.people[w.Choose(3)].KillAt(fake.AnyCall, 1+w.Choose(14))
+		r.People[w.Choose(3)].KillAt(fake.AnyCall, 1+w.Choose(14))
 		r.buries()
 		w.Settle()
-		r.allDone()
+		r.Done(r.People...)
 	})
 }
 
@@ -320,9 +280,9 @@ func (c *checks) noDebt(t *lab.T) {
 		r := c.newSturdyRoom(w)
 		before := r.handOver()
 		for range 100 {
-			r.fork(func(p *fake.Process) { p.Sleep(time.Hour) })
+			r.Fork(func(p *fake.Process) { p.Sleep(time.Hour) })
 			w.Settle()
-			r.people[len(r.people)-1].Kill()
+			r.People[len(r.People)-1].Kill()
 			r.reap()
 		}
 		after := r.handOver()
@@ -333,11 +293,11 @@ func (c *checks) noDebt(t *lab.T) {
 
 // handOver has one process wait for the lock while another is inside, and
 // returns what it did.
-func (r *room) handOver() fake.Counts {
-	first := len(r.people)
+func (r *guarded) handOver() fake.Counts {
+	first := len(r.People)
 	r.sitter()
 	r.visitors(1)
-	r.w.Advance(2 * time.Second)
-	r.allDone()
-	return r.people[first+1].Counts
+	r.World.Advance(2 * time.Second)
+	r.Done(r.People...)
+	return r.People[first+1].Counts
 }
