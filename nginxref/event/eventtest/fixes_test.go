@@ -98,6 +98,25 @@ func TestExclusiveInEveryInterleaving(t *testing.T) {
 	}, fake.Options{Departures: 2}).Check(t)
 }
 
+// CASES B06: a worker's own listener is served whether or not the worker has
+// the mutex, which it does not need.
+func TestReuseportListenersAreServedWithoutTheMutex(t *testing.T) {
+	for _, conf := range []event.EventConf{herd, mutex} {
+		run(t, func(w *fake.World) {
+			f := New(w, Conf{Workers: 4, Reuseport: true, Event: conf})
+			w.Settle()
+			before := w.Total()
+			for range 40 {
+				w.Connect(f.Listener)
+				w.Settle()
+			}
+			w.Expect("shares", f.Shares(), []int{10, 10, 10, 10})
+			w.Expect("a connection wakes one", w.Total().Since(before).Wakeups, 40)
+			f.quiet()
+		})
+	}
+}
+
 // Wrong versions of the accept mutex. The schedule that shows it is a short
 // one; the same scenario holds for nginx's own in every one of them.
 func TestExploringFindsWrongMutexes(t *testing.T) {

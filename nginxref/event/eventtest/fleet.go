@@ -4,6 +4,7 @@ package eventtest
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"herd/nginxref/core"
@@ -16,7 +17,8 @@ import (
 // Conf is the configuration of a fleet.
 type Conf struct {
 	Workers     int
-	Connections int // worker_connections; 0 is 16
+	Connections int  // worker_connections; 0 is 16
+	Reuseport   bool // a listener for each worker
 	Event       event.EventConf
 	Files       []fake.File // that every process has open, beside the listener
 	// Change, if set, changes a worker before it starts, and its successors:
@@ -25,14 +27,15 @@ type Conf struct {
 	Change func(w *Worker)
 }
 
-// Fleet is a master and its workers, on one listener.
+// Fleet is a master and its workers.
 type Fleet struct {
-	World    *fake.World
-	Listener *fake.Listener
-	Master   *fake.Process // runs no code of its own: the scenario plays it
-	Mutex    *shmtx.Atomic // its handle on the accept mutex
-	Workers  []*Worker
-	Zone     *stat.Zone // what the workers share
+	World     *fake.World
+	Listener  *fake.Listener   // that clients connect to
+	Listeners []*fake.Listener // that one, or with Reuseport each worker's
+	Master    *fake.Process    // runs no code of its own: the scenario plays it
+	Mutex     *shmtx.Atomic    // its handle on the accept mutex
+	Workers   []*Worker
+	Zone      *stat.Zone // what the workers share
 
 	conf  Conf
 	slots []stat.Worker
@@ -57,7 +60,8 @@ func New(w *fake.World, conf Conf) *Fleet {
 	if conf.Event.EpollEvents == 0 {
 		conf.Event.EpollEvents = 512
 	}
-	f := &Fleet{World: w, Listener: w.Listen(), Workers: make([]*Worker, conf.Workers), conf: conf}
+	f := &Fleet{World: w, Workers: make([]*Worker, conf.Workers), conf: conf}
+	f.listen()
 	f.Master = w.Process("master", f.files()...)
 	f.makeZone()
 	f.Mutex = f.mutex(f.Master, newLog(f.Master, nil))
@@ -65,6 +69,15 @@ func New(w *fake.World, conf Conf) *Fleet {
 		f.Start(i)
 	}
 	return f
+}
+
+func (f *Fleet) listen() {
+	if f.conf.Reuseport {
+		f.Listeners = f.World.ListenReuseport(len(f.Workers))
+	} else {
+		f.Listeners = []*fake.Listener{f.World.Listen()}
+	}
+	f.Listener = f.Listeners[0]
 }
 
 // makeZone lays out the shared zone. All processes of a World share memory
@@ -90,7 +103,13 @@ func (f *Fleet) mutex(p *fake.Process, log *core.Log) *shmtx.Atomic {
 }
 
 // files returns what every process has open.
-func (f *Fleet) files() []fake.File { return append([]fake.File{f.Listener}, f.conf.Files...) }
+func (f *Fleet) files() []fake.File {
+	var files []fake.File
+	for _, l := range f.Listeners {
+		files = append(files, l)
+	}
+	return append(files, f.conf.Files...)
+}
 
 // Start has the master fork worker i, or its successor.
 func (f *Fleet) Start(i int) *Worker {
@@ -126,12 +145,16 @@ func (f *Fleet) cycle(w *Worker, i int) *event.Cycle {
 	cycle.Kernel = stat.NewKernel(w.Process, w.Slot, event.NotifyData, func() int {
 		return cycle.ConnectionN - cycle.FreeConnectionN
 	})
-	cycle.Listening = []*event.Listening{{
-		Fd:       w.Fd(f.Listener),
-		AddrText: f.Listener.Addr.String(),
-		Log:      *log,
-		Handler:  cycle.CloseConnection,
-	}}
+	for j, l := range f.Listeners {
+		cycle.Listening = append(cycle.Listening, &event.Listening{
+			Fd:        w.Fd(l),
+			AddrText:  l.Addr.String(),
+			Log:       *log,
+			Handler:   cycle.CloseConnection,
+			Reuseport: f.conf.Reuseport,
+			Worker:    j,
+		})
+	}
 	return cycle
 }
 
@@ -145,10 +168,11 @@ func (w *Worker) run() {
 	}
 }
 
-// Registered reports whether the worker's listener is in its epoll set.
+// Registered reports whether a listener is in the worker's epoll set.
 func (w *Worker) Registered() bool {
-	c := w.Cycle.Listening[0].Connection
-	return c != nil && c.Read.Active
+	return slices.ContainsFunc(w.Cycle.Listening, func(ls *event.Listening) bool {
+		return ls.Connection != nil && ls.Connection.Read.Active
+	})
 }
 
 // Reap has the master wait for a child that died, force the mutex out of its

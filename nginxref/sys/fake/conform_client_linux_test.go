@@ -59,7 +59,9 @@ func (c *linuxClient) server() (e endpoint) {
 		req, _ = binary.Append(req, binary.NativeEndian, v)
 	}
 	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	c.m.must(err)
+	if err != nil {
+		c.m.t.Skipf("sock_diag: %v: this kernel does not tell what the other end has heard", err)
+	}
 	defer unix.Close(s)
 	_, err = unix.Write(s, req)
 	c.m.must(err)

@@ -25,14 +25,14 @@
 //
 // # Who runs
 //
-// The code of a process is a goroutine, and one at a time has the processor.
-// Before every kernel call, an atomic operation included, the scheduler may
-// give it to another process that can run; so it does, by the rules of a
-// [Policy], and when a process sleeps. (Calls that nobody else could notice,
-// as on a connection of one's own, are passed over.) [Explore] runs a scenario
-// under every schedule that departs from the default a given number of times,
-// and under every value of [World.Choose], and prints the steps that led to
-// the first wrong one. [Replay] repeats a schedule.
+// The code of a process is one goroutine, and one process at a time has the
+// processor. Before every kernel call, an atomic operation included, and when
+// a process sleeps, a [Policy] may give it to another that can run. Between
+// two calls nobody else runs. (A call that nobody else could notice, as on a
+// connection of one's own, is no point to switch at.) [Explore] runs a
+// scenario under every schedule that departs from the default at most a given
+// number of times, and under every value of [World.Choose], and prints the
+// steps that led to the first wrong one. [Replay] repeats a schedule.
 //
 // # Time
 //

@@ -65,7 +65,8 @@ func (p *Process) File(fd int) File {
 	return d
 }
 
-// Open counts the process's open descriptors, without the standard three.
+// Open counts the open descriptors of the process, without the standard
+// three.
 func (p *Process) Open() (n int) {
 	for _, d := range p.fds {
 		if d != nil {

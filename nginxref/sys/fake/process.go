@@ -21,7 +21,7 @@ import (
 //	asleep   sleeps in a kernel call      ready: what it sleeps for, a timeout, a signal
 //	dead     is a zombie until Wait       -
 //
-// Any of them but running may become dead by Kill.
+// Kill makes any of them dead.
 type Process struct {
 	Pid    int
 	Name   string
@@ -204,10 +204,10 @@ func (p *Process) Stop() {
 // Continue is SIGCONT.
 func (p *Process) Continue() {
 	p.w.trace(p.Name, "is continued")
-	p.stopped = false
-	if p.state == ready {
+	if p.stopped && p.state == ready {
 		p.w.ready = append(p.w.ready, p)
 	}
+	p.stopped = false
 }
 
 // Interrupt delivers a signal that has a handler, without SA_RESTART: a call
