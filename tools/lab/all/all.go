@@ -8,8 +8,10 @@ import (
 	"herd/tools/lab/lab02"
 	"herd/tools/lab/lab03"
 	"herd/tools/lab/lab04"
+	"herd/tools/lab/lab05"
 	"herd/tools/lab/lab06"
 	"herd/tools/lab/lab08"
+	"herd/tools/lab/lab09"
 )
 
 // Labs returns every lab, in order, without any code in it: for what a lab is,
@@ -21,7 +23,9 @@ func Labs() []*lab.Lab {
 		lab02.Lab(lab02.Functions{}),
 		lab03.Lab(lab03.Functions{}),
 		lab04.Lab(lab04.Functions{}),
+		lab05.Lab(lab05.Functions{}),
 		lab06.Lab(lab06.Functions{}),
 		lab08.Lab(lab08.Functions{}),
+		lab09.Lab(lab09.Functions{}),
 	}
 }
