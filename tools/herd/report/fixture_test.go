@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"herd/tools/measure"
@@ -16,27 +18,37 @@ func sample() *Results {
 		Machine:    measure.Machine{OS: "linux", Kernel: "6.18", Arch: "amd64", CPUs: 2, Go: "go1.26"},
 	}
 	for _, load := range []measure.Load{{Rate: 1, Conns: 2}, {Rate: 100, Conns: 100}, {Clients: 32, Conns: 2000}} {
-		for i := range measure.Fixes {
-			r.Runs = append(r.Runs, sampleRun(i, 8, load))
+		for _, fix := range measure.Fixes {
+			r.Runs = append(r.Runs, sampleRun(fix.Name, 8, load))
 		}
 	}
-	for i := range measure.Fixes {
+	for _, fix := range measure.Fixes {
 		for _, n := range []int{1, 2, 4, 8, 16, 32} {
-			r.Scaling = append(r.Scaling, sampleRun(i, n, measure.Load{Conns: 10}))
+			r.Scaling = append(r.Scaling, sampleRun(fix.Name, n, measure.Load{Conns: 10}))
 		}
 	}
-	for _, i := range []int{0, 4, 7} { // none, accept-mutex, exclusive-reorder
+	for _, fix := range []string{"none", "accept-mutex", "exclusive-reorder"} {
 		for _, rate := range []float64{2, 10, 500} {
-			r.Rates = append(r.Rates, sampleRun(i, 8, measure.Load{Rate: rate, Conns: int(rate)}))
+			r.Rates = append(r.Rates, sampleRun(fix, 8, measure.Load{Rate: rate, Conns: int(rate)}))
 		}
 	}
 	r.Timeline = []Recording{sampleTimeline()}
 	return r
 }
 
-// sampleRun is what fix i would do under load if its model were true.
-func sampleRun(i, n int, load measure.Load) measure.Run {
-	fix := measure.Fixes[i]
+// rowOf returns where in the data the run of fix at rate stands.
+func rowOf(r *Results, fix string, rate float64) string {
+	i := slices.IndexFunc(r.Runs, func(run measure.Run) bool { return run.Fix == fix && run.Rate == rate })
+	return fmt.Sprintf("runs[%d]", i)
+}
+
+// sampleRun is what a fix would do under load if its model were true.
+func sampleRun(name string, n int, load measure.Load) measure.Run {
+	fix, err := measure.FixByName(name)
+	if err != nil {
+		panic(err)
+	}
+	i := slices.Index(measure.Fixes, fix)
 	perConn := fix.Wakeups(float64(n), 1, math.Inf(1))
 	run := measure.Run{
 		Subject: "nginxref", Fix: fix.Name, Workers: n,
@@ -81,7 +93,7 @@ func sampleTimeline() Recording {
 		return l
 	}
 	return Recording{
-		Run:        sampleRun(4, 2, measure.Load{Rate: 50, Conns: 2}),
+		Run:        sampleRun("accept-mutex", 2, measure.Load{Rate: 50, Conns: 2}),
 		DurationUs: 40_000,
 		Lanes: []measure.Lane{
 			lane(71,
@@ -101,9 +113,9 @@ func sampleSweep() *Results {
 	r.Scaling, r.Rates, r.Timeline, r.Runs = nil, nil, nil, nil
 	for repeat := range 2 {
 		for _, n := range []int{2, 8} {
-			for _, i := range []int{0, 4, 7} {
+			for _, fix := range []string{"none", "accept-mutex", "exclusive-reorder"} {
 				for _, load := range []measure.Load{{Rate: 1, Conns: 2}, {Rate: 100, Conns: 100}, {Clients: 32, Conns: 2000}} {
-					run := sampleRun(i, n, load)
+					run := sampleRun(fix, n, load)
 					run.WakeupsPerConn += float64(repeat) / 10
 					r.Runs = append(r.Runs, run)
 				}

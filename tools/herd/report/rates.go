@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"herd/tools/measure"
 )
@@ -57,7 +58,7 @@ func rates(r *Results) figure {
 	}
 	names, _ := group(drawn, func(s spot) string { return name(s.Subject, s.Fix) })
 	for i, n := range names {
-		f.Legend = append(f.Legend, keyOf(i, series(i), n))
+		f.Legend = append(f.Legend, keyOf(i, colourOf(n), n))
 	}
 	if r.Points != nil {
 		f.Table = spotTable(spots)
@@ -67,6 +68,18 @@ func rates(r *Results) figure {
 		func(e entry) bool { return e.Load != measure.Paced })
 	f.Table = tableOf(paced, fixColumn, workersColumn, loadColumn, wakeupsPerSColumn, predictedColumn, pollingColumn)
 	return f
+}
+
+// colourOf returns the class of a fix in the plot of rates; nginx's has the
+// same, and another shape.
+func colourOf(name string) string {
+	switch strings.TrimPrefix(name, "nginx ") {
+	case "none":
+		return series(0)
+	case "accept-mutex":
+		return series(1)
+	}
+	return series(2)
 }
 
 // series returns the class of the i-th series.
@@ -84,25 +97,35 @@ func ratePanel(w, h float64, n int, spots []spot, delay float64) *drawing {
 	d.axes(x, y, powers(10, lo, hi), powers(10, y.lo, y.hi), "connections per second", "wakeups per second")
 	d.crossover(x, y, n, delay)
 
+	fixes, _ := group(spots, func(s spot) string { return s.Fix })
+	if !slices.Contains(fixes, "none") {
+		d.predicted(x, y, "none", n, delay, "model") // for the crossover
+	}
+	for _, fix := range fixes {
+		d.predicted(x, y, fix, n, delay, "predicted "+colourOf(fix))
+	}
 	names, byName := group(spots, func(s spot) string { return name(s.Subject, s.Fix) })
-	drawn := map[string]bool{}
 	for i, fix := range names {
-		list := byName[fix]
-		if f, err := measure.FixByName(list[0].Fix); err == nil && !drawn[f.Name] {
-			drawn[f.Name] = true
-			var line []point
-			for v := x.lo; v <= x.hi*1.0001; v *= math.Pow(x.hi/x.lo, 1.0/60) {
-				line = append(line, point{x.at(v), y.at(f.Wakeups(float64(n), v, delay))})
-			}
-			d.curve(line, "predicted "+series(i))
-		}
-		for _, s := range list {
+		for _, s := range byName[fix] {
 			d.spread(x.at(s.Rate), y, s.WakeupsPerS)
-			d.mark(point{x.at(s.Rate), y.at(s.WakeupsPerS.Median)}, i, series(i), s.path,
+			d.mark(point{x.at(s.Rate), y.at(s.WakeupsPerS.Median)}, i, colourOf(fix), s.path,
 				fmt.Sprintf("%s, %s, %s: %s wakeups per second", fix, plural(n, "worker"), RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
 		}
 	}
 	return d
+}
+
+// predicted draws the model of a fix for n workers.
+func (d *drawing) predicted(x, y scale, fix string, n int, delay float64, class string) {
+	f, err := measure.FixByName(fix)
+	if err != nil {
+		return
+	}
+	var line []point
+	for v := x.lo; v <= x.hi*1.0001; v *= math.Pow(x.hi/x.lo, 1.0/60) {
+		line = append(line, point{x.at(v), y.at(f.Wakeups(float64(n), v, delay))})
+	}
+	d.curve(line, class)
 }
 
 // crossover marks the rate at which the mutex costs as much as the herd.

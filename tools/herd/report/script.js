@@ -62,10 +62,12 @@ class Timeline {
     track.querySelectorAll("[data-zoom]").forEach(b => b.addEventListener("click", () => this.zoom(+b.dataset.zoom)));
     const on = (type, f) => this.view.addEventListener(type, f.bind(this));
     on("wheel", e => {
-      if (!e.deltaY) return;
+      // Who only scrolls by is not held up.
+      if (!e.deltaY || !e.ctrlKey && document.activeElement !== this.view) return;
       e.preventDefault();
       this.zoom(e.deltaY < 0 ? 1.4 : 1 / 1.4, this.timeAt(e));
     });
+    on("dblclick", e => this.zoom(8, this.timeAt(e)));
     on("keydown", this.key);
     on("pointerdown", e => {
       this.pointers.set(e.pointerId, e);
@@ -85,7 +87,8 @@ class Timeline {
     const raw = this.width / room, unit = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map(k => k * unit).find(s => s >= raw);
     this.ruler.replaceChildren();
-    for (let t = Math.ceil(this.from / step) * step; t < this.from + this.width; t += step) {
+    const end = this.from + this.width * (1 - 50 / this.view.clientWidth); // room for a label
+    for (let t = Math.ceil(this.from / step) * step; t < end; t += step) {
       const label = Object.assign(document.createElement("span"), { textContent: time(t, step) });
       label.style.left = 100 * (t - this.from) / this.width + "%";
       this.ruler.append(label);
