@@ -52,7 +52,7 @@ func Lab(f Functions) *lab.Lab {
 				Sentence: "A SIGCHLD with nobody to wait for is no error."},
 			{Part: "A", Name: "the-dead-holder-loses-the-lock", Points: 15, Read: readReap, Run: c.deadHolder,
 				Sentence: "The accept mutex is forced out of the hands of the dead, and of nobody else."},
-			{Part: "A", Name: "each-is-replaced-in-its-slot", Points: 15, Read: readRespawn, Run: c.sameSlot,
+			{Part: "A", Name: "each-is-replaced-in-its-slot", Points: 10, Read: readRespawn, Run: c.sameSlot,
 				Sentence: "A worker that ended is started again in its slot, and the others are left alone."},
 			{Part: "A", Name: "fatal-is-not-repeated", Points: 10, Read: readRespawn, Run: c.fatal,
 				Sentence: "A worker that exits with code 2 is not started again, and its slot is free."},
