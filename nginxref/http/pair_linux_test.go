@@ -49,7 +49,6 @@ http {
 	client_header_buffer_size 256;
 	large_client_header_buffers 2 512;
 	client_max_body_size 1000;
-	lingering_timeout 200ms;
 	default_type application/octet-stream;
 	root /nonexistent/html;
 	server {
@@ -127,7 +126,6 @@ func differentialServers(log *AccessLog) []*Server {
 		cscf.Locations = locs
 		for _, loc := range append(locs, cscf.Location) {
 			loc.ClientMaxBodySize = 1000
-			loc.LingeringTimeout = 200
 			loc.DefaultType = "application/octet-stream"
 			loc.Root = "/nonexistent/html"
 			loc.AccessLogs = []*AccessLog{log}
@@ -335,7 +333,9 @@ func (p *pair) stop() {
 }
 
 // exchange sends chunks and returns all that comes until the server closes.
-// The client's half is closed behind the last chunk.
+// The client's half is closed behind the last chunk, but not before an answer
+// has begun to come, or seems not to: with the end of the connection right
+// behind a body that is too large, nginx waits for more of it.
 func (p *pair) exchange(to netip.AddrPort, chunks []string) []byte {
 	p.t.Helper()
 	conn, err := net.Dial("tcp", to.String())
@@ -345,7 +345,7 @@ func (p *pair) exchange(to netip.AddrPort, chunks []string) []byte {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 
-	sent := make(chan struct{})
+	answered, sent := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(sent)
 		for i, chunk := range chunks {
@@ -356,12 +356,20 @@ func (p *pair) exchange(to netip.AddrPort, chunks []string) []byte {
 				return // it has hung up
 			}
 		}
+		select {
+		case <-answered:
+		case <-time.After(10 * time.Millisecond):
+		}
 		conn.(*net.TCPConn).CloseWrite()
 	}()
-	got, err := io.ReadAll(conn)
+
+	first := make([]byte, 1)
+	n, _ := conn.Read(first)
+	close(answered)
+	rest, err := io.ReadAll(conn)
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		p.t.Fatalf("%s: after %q: %v", to, got, err)
+		p.t.Fatalf("%s: after %q: %v", to, rest, err)
 	}
 	<-sent
-	return got
+	return append(first[:n], rest...)
 }
