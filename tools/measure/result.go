@@ -32,6 +32,9 @@ type Run struct {
 	LatencyCDF   []Quantile  `json:"latency_cdf"` // coarser below, finer above
 	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
 
+	// ReadyMsec is how long the processes took until all workers were ready.
+	ReadyMsec float64 `json:"-"`
+
 	Lab [4]uint64 `json:"-"` // what a lab's code has counted (stat.Worker.Lab)
 
 	// Witness names the second account that the counts were held against,

@@ -15,14 +15,15 @@ import (
 
 // Subject is a master with its workers, running and ready to be measured.
 type Subject struct {
-	fix     *Fix
-	conf    Conf
-	program program
-	witness witness
-	pid     int           // of the master
-	ended   chan struct{} // closed when it has been waited for; nil: not started
-	log     *os.File      // the processes' output and error log, in memory
-	sockets []int
+	readyMsec float64 // that Start took
+	fix       *Fix
+	conf      Conf
+	program   program
+	witness   witness
+	pid       int           // of the master
+	ended     chan struct{} // closed when it has been waited for; nil: not started
+	log       *os.File      // the processes' output and error log, in memory
+	sockets   []int
 }
 
 // program is what a subject runs.
@@ -49,6 +50,7 @@ func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
 		return nil, err
 	}
 	s := &Subject{fix: fix, conf: conf}
+	begin := time.Now()
 	s.sockets, s.conf.Addr, err = listen(addr, fix.listeners(conf.Workers), fix.Reuseport, fix.Blocking)
 	if err == nil {
 		err = s.start()
@@ -60,6 +62,7 @@ func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
 		s.Stop()
 		return nil, err
 	}
+	s.readyMsec = time.Since(begin).Seconds() * 1e3
 	s.witness = newWitness(s.program)
 	return s, nil
 }
@@ -253,6 +256,8 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		Clients: load.Clients,
 		Conns:   load.Conns,
 		Refused: lat.Failed,
+
+		ReadyMsec: s.readyMsec,
 	}
 	run.fill(before.samples, after.samples, after.at.Sub(before.at).Seconds(), lat)
 	run.predict(s.fix, load, float64(s.conf.DelayMsec)/1e3)

@@ -12,6 +12,7 @@ import (
 	"herd/tools/lab/lab06"
 	"herd/tools/lab/lab08"
 	"herd/tools/lab/lab09"
+	"herd/tools/lab/lab10"
 )
 
 // Labs returns every lab, in order, without any code in it: for what a lab is,
@@ -27,5 +28,6 @@ func Labs() []*lab.Lab {
 		lab06.Lab(lab06.Functions{}),
 		lab08.Lab(lab08.Functions{}),
 		lab09.Lab(lab09.Functions{}),
+		lab10.Lab(lab10.Functions{}),
 	}
 }
