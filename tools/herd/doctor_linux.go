@@ -24,6 +24,7 @@ func examine(ctx context.Context) ([]check, error) {
 		checkKernel(measure.ThisMachine().Kernel),
 		checkCPUs(runtime.NumCPU()),
 		checkQuota(os.ReadFile),
+		checkLoad(runtime.NumCPU(), os.ReadFile),
 		checkSandbox(os.ReadFile),
 		checkFiles(),
 		checkPorts(os.ReadFile),
@@ -85,6 +86,26 @@ func checkCPUs(n int) check {
 	if !c.ok {
 		c.says += ": workers run one after the other, so EAGAIN stays 0; wakeups are right"
 		c.mend = "taskset -cp 0-1 $$, or give the virtual machine or container a second CPU"
+	}
+	return c
+}
+
+// checkLoad: workers that must wait for a CPU are awake when the next
+// connection comes, and so are not woken.
+func checkLoad(cpus int, read readFile) check {
+	c := check{what: "load", mend: "top, and stop what it shows"}
+	var load float64
+	text, err := read("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &load)
+	}
+	if err != nil {
+		c.says = err.Error()
+		return c
+	}
+	c.says = fmt.Sprintf("%.1f of %d CPUs busy in the last minute", load, cpus)
+	if c.ok = load <= float64(cpus); !c.ok {
+		c.says += ": paced wakeups and latencies come out wrong"
 	}
 	return c
 }

@@ -26,7 +26,7 @@ func TestDoctorFitsOnAScreenAndExitsWithZero(t *testing.T) {
 	if n := strings.Count(out, "\n"); n > 24 {
 		t.Errorf("%d lines do not fit on a screen", n)
 	}
-	for _, what := range []string{"kernel", "CPUs", "CPU limit", "container", "open files", "ports", "tracepoints", "privileges", "nginx", "measurement"} {
+	for _, what := range []string{"kernel", "CPUs", "CPU limit", "load", "container", "open files", "ports", "tracepoints", "privileges", "nginx", "measurement"} {
 		if !strings.Contains(out, " "+what+" ") {
 			t.Errorf("nothing is said of %s:\n%s", what, out)
 		}
@@ -143,6 +143,11 @@ func TestSurroundingsAreSeen(t *testing.T) {
 		got := checkPrivileges(1000, files(map[string]string{"/proc/self/status": "Name:\tx\nCapEff:\t" + caps + "\n", "/proc/sys/kernel/perf_event_paranoid": "3\n"}))
 		if got.ok != ok || !strings.Contains(got.says, "perf_event_paranoid 3") {
 			t.Errorf("CapEff %s: %+v", caps, got)
+		}
+	}
+	for text, ok := range map[string]bool{"2.00 1.0 0.5 1/90 7\n": true, "2.01 1.0 0.5 1/90 7\n": false, "": false} {
+		if got := checkLoad(2, files(map[string]string{"/proc/loadavg": text})); got.ok != ok {
+			t.Errorf("load %q: %+v", text, got)
 		}
 	}
 	if one, two := checkCPUs(1), checkCPUs(2); one.ok || one.mend == "" || !two.ok {
