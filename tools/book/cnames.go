@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"herd/tools/srcmap/gutter"
@@ -33,10 +34,11 @@ type cNames struct {
 	release string
 	names   map[string]cName // "ngx_foo", or "ngx_foo NGX_HAVE_X=0"
 	files   map[string]bool
+	src     string // nginx's source, if there is a copy
 }
 
 func loadCNames(root string) (*cNames, []problem) {
-	c := &cNames{names: map[string]cName{}, files: map[string]bool{}}
+	c := &cNames{names: map[string]cName{}, files: map[string]bool{}, src: os.Getenv("NGINX_SRC")}
 	var found []problem
 	for name, read := range map[string]func(int, string) error{mapPath: c.mapLine(), namesPath: c.nameLine} {
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -106,10 +108,41 @@ func (c *cNames) nameLine(at int, line string) error {
 // find returns where name stands.
 func (c *cNames) find(name string) (cName, error) {
 	n, ok := c.names[name]
-	if !ok {
-		return n, fmt.Errorf("no C name %s in %s or %s; correct it, or add a line FILE FIRST-LAST NAME to the latter", name, mapPath, namesPath)
+	if ok {
+		return n, nil
 	}
-	return n, nil
+	line := "FILE FIRST-LAST NAME (with NGINX_SRC set, this says which)"
+	if c.src != "" {
+		line = c.lookFor(name)
+	}
+	if line == "" {
+		return n, fmt.Errorf("nginx %s has no function %s: correct it", c.release, name)
+	}
+	return n, fmt.Errorf("no C name %s in %s or %s; correct it, or add to the latter the line %s", name, mapPath, namesPath, line)
+}
+
+// lookFor returns the line of chapters/c-names.txt for a function of nginx's
+// source, "" if there is none.
+func (c *cNames) lookFor(name string) (line string) {
+	filepath.WalkDir(filepath.Join(c.src, "src"), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".c" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(text), "\n")
+		first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, name+"(") })
+		if first < 0 {
+			return nil
+		}
+		last := first + slices.Index(lines[first:], "}")
+		rel, _ := filepath.Rel(c.src, file)
+		line = fmt.Sprintf("%s %d-%d %s", filepath.ToSlash(rel), first+1, last+1, name)
+		return fs.SkipAll
+	})
+	return line
 }
 
 // url returns a page that shows the lines.
@@ -118,14 +151,17 @@ func (c *cNames) url(n cName) string {
 		c.release, n.file, n.lines.First, n.lines.Last)
 }
 
-// verify holds the names of chapters/c-names.txt against nginx's source in
-// dir. The map's are srcmap's to check.
-func (c *cNames) verify(dir string) (found []problem) {
+// verify holds the names of chapters/c-names.txt against nginx's source, if
+// there is a copy. The map's are srcmap's to check.
+func (c *cNames) verify() (found []problem) {
+	if c.src == "" {
+		return nil
+	}
 	for name, n := range c.names {
 		if n.from == 0 {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path.Clean(n.file))))
+		text, err := os.ReadFile(filepath.Join(c.src, filepath.FromSlash(path.Clean(n.file))))
 		if err != nil {
 			found = append(found, problem{namesPath, n.from, err.Error()})
 			continue

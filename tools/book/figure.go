@@ -79,7 +79,7 @@ func drawFigure(root, name string) error {
 
 var (
 	prolog   = regexp.MustCompile(`(?s)^.*?(<svg )`)
-	noise    = regexp.MustCompile(`(?s)<!--.*?-->\n?|<title>.*?</title>\n?`)
+	noise    = regexp.MustCompile(`(?s)<!--.*?-->\n?|<title>.*?</title>\n?| id="[^"]*"`)
 	size     = regexp.MustCompile(`(?s)<svg width="[^"]*" height="[^"]*"\s+viewBox="[-0-9. ]+ ([0-9.]+) ([0-9.]+)"`)
 	blackInk = strings.NewReplacer(`stroke="black"`, `stroke="currentColor"`, `fill="black"`, `fill="currentColor"`,
 		`<text `, `<text fill="currentColor" `, ` font-family="Helvetica,sans-Serif"`, ` font-family="Helvetica,Arial,sans-serif"`)

@@ -72,7 +72,16 @@ func (r *renderer) place(file string, line int, name string) string {
 
 // command shows a command, and what it is for.
 func command(what, text string) string {
-	return `<span>` + what + `: <code>` + html.EscapeString(text) + `</code></span>`
+	return `<span>` + what + `: <code>` + words(text) + `</code></span>`
+}
+
+// words makes a command line break between its words only.
+func words(text string) string {
+	list := strings.Fields(text)
+	for i, word := range list {
+		list[i] = `<span class="w">` + html.EscapeString(word) + `</span>`
+	}
+	return strings.Join(list, " ")
 }
 
 // testCommand says how to run d, if it is a test.
@@ -183,70 +192,3 @@ func (r *renderer) ran(run *run) string {
 	return fmt.Sprintf(`%s<span><a href="%s">the whole run</a></span>`,
 		command("printed by", run.command), r.p.href(r.b.runPage(run)))
 }
-
-// table renders {{table RUN SELECTOR,SELECTOR FIELD FIELD}}.
-func (r *renderer) table(args []string) (string, error) {
-	if len(args) < 3 {
-		return "", errors.New("write {{table NAME.json none@100,et@100 FIELD FIELD}}")
-	}
-	run, err := r.b.run(args[0])
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	b.WriteString("<figure class=\"data\">\n<div class=\"scroll\"><table>\n<thead><tr><th></th>")
-	for _, field := range args[2:] {
-		b.WriteString("<th>" + html.EscapeString(fieldWords.Replace(field)) + "</th>")
-	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, sel := range splitSelectors(args[1]) {
-		b.WriteString("<tr><th>" + html.EscapeString(rowTitle(sel)) + "</th>")
-		for _, field := range args[2:] {
-			v, err := lookup(run.value, sel+"/"+field)
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", args[0], err)
-			}
-			b.WriteString("<td>" + html.EscapeString(tell(v)) + "</td>")
-		}
-		b.WriteString("</tr>\n")
-	}
-	r.p.has.run++
-	b.WriteString("</tbody></table></div>\n<figcaption>" + r.ran(run) + "</figcaption>\n</figure>\n")
-	return b.String(), nil
-}
-
-// splitSelectors splits "none@100,workers=8,et@100" into "none@100,workers=8"
-// and "et@100".
-func splitSelectors(list string) (sels []string) {
-	for _, part := range strings.Split(list, ",") {
-		if n := len(sels); n > 0 && !strings.Contains(part, "@") {
-			sels[n-1] += "," + part
-		} else {
-			sels = append(sels, part)
-		}
-	}
-	return sels
-}
-
-// rowTitle makes a row's title of a selector: "none, 100/s, 8 workers".
-func rowTitle(sel string) string {
-	conds, err := conditions(sel)
-	if err != nil {
-		return sel
-	}
-	var parts []string
-	for _, c := range conds {
-		switch c[0] {
-		case "rate":
-			c[1] += "/s"
-		case "workers":
-			c[1] += " workers"
-		}
-		parts = append(parts, c[1])
-	}
-	return strings.Join(parts, ", ")
-}
-
-// fieldWords makes a column's title of a field's name.
-var fieldWords = strings.NewReplacer("_per_conn", " per connection", "_per_s", " per second",
-	"_us", " µs", "eagain", "EAGAIN", "/", " ", "_", " ")

@@ -130,6 +130,9 @@ func (r *renderer) codeSpan(w util.BufWriter, src []byte, n ast.Node, entering b
 		r.report(n, "%v", err)
 	}
 	code := "<code>" + html.EscapeString(text) + "</code>"
+	if goCommand.MatchString(text) {
+		code = "<code>" + words(text) + "</code>"
+	}
 	if href != "" && n.Parent().Kind() != ast.KindLink {
 		code = `<a href="` + html.EscapeString(href) + `">` + code + `</a>`
 	}

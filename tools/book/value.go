@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -160,57 +160,71 @@ func agrees(text string, v any, path string) (says string, ok bool) {
 		says = fmt.Sprint(v)
 		return strconv.Quote(says), says == text
 	}
-	f, err := n.Float64()
 	m := written.FindStringSubmatch(text)
-	if err != nil || m == nil {
+	f, isFinite := new(big.Rat).SetString(n.String())
+	if m == nil || !isFinite {
 		return n.String(), false
 	}
 	digits := strings.ReplaceAll(m[1], ",", "")
 	_, decimals, _ := strings.Cut(digits, ".")
-	f = round(f*scale(m[2], path), len(decimals))
-	says = strconv.FormatFloat(f, 'f', len(decimals), 64)
+	says = f.Mul(f, scale(m[2], path)).FloatString(len(decimals))
 	return strings.TrimSpace(says + " " + m[2]), says == digits
-}
-
-// round rounds half away from zero, and gives no negative zero.
-func round(f float64, decimals int) float64 {
-	p := math.Pow10(decimals)
-	return math.Round(f*p)/p + 0
 }
 
 // scale is what a value of the field at path is multiplied by to be written
 // in unit.
-func scale(unit, path string) float64 {
+func scale(unit, path string) *big.Rat {
 	us := strings.Contains(path, "_us")
 	switch {
 	case unit == "%":
-		return 100
+		return big.NewRat(100, 1)
 	case unit == "ms" && us:
-		return 1e-3
+		return big.NewRat(1, 1000)
 	case unit == "s" && us:
-		return 1e-6
+		return big.NewRat(1, 1_000_000)
 	}
-	return 1
+	return big.NewRat(1, 1)
 }
 
-// tell writes a value for a table: a number with the decimals that are needed
-// for three digits, a list with spaces between.
-func tell(v any) string {
+// tellAll writes the values of a table's column: numbers with as many decimals
+// as the one that needs most for three digits.
+func tellAll(column []any) []string {
+	decimals := 0
+	for _, v := range column {
+		decimals = max(decimals, decimalsOf(v))
+	}
+	out := make([]string, len(column))
+	for i, v := range column {
+		out[i] = tell(v, decimals)
+	}
+	return out
+}
+
+func decimalsOf(v any) int {
+	n, ok := v.(json.Number)
+	if !ok || !strings.ContainsAny(n.String(), ".eE") {
+		return 0
+	}
+	f, _ := n.Float64()
+	switch {
+	case f >= 100:
+		return 0
+	case f >= 10:
+		return 1
+	}
+	return 2
+}
+
+func tell(v any, decimals int) string {
 	switch v := v.(type) {
 	case json.Number:
-		f, err := v.Float64()
-		if err != nil || !strings.ContainsAny(v.String(), ".eE") {
-			return v.String()
+		if f, ok := new(big.Rat).SetString(v.String()); ok {
+			return f.FloatString(decimals)
 		}
-		decimals := 2
-		for limit := 100.0; decimals > 0 && f >= limit; limit *= 10 {
-			decimals--
-		}
-		return strconv.FormatFloat(round(f, decimals), 'f', decimals, 64)
 	case []any:
 		parts := make([]string, len(v))
 		for i := range v {
-			parts[i] = tell(v[i])
+			parts[i] = tell(v[i], decimalsOf(v[i]))
 		}
 		return strings.Join(parts, " ")
 	case nil:
