@@ -121,6 +121,29 @@ func connectionOfQueue(q *queue.Queue) *Connection {
 	return queue.Data[Connection](q, unsafe.Offsetof(Connection{}.queue))
 }
 
+// CloneListening adds a socket for each worker but the first, which has ls.
+// Mirrors ngx_clone_listening.
+//
+//nginx:src/core/ngx_connection.c ngx_clone_listening
+//nginx:omit 113 the configuration is in fields
+//nginx:omit 120-121, 130 append does not fail
+func (cycle *Cycle) CloneListening(ls *Listening) {
+	if !ls.Reuseport || ls.Worker != 0 { // 107
+		return // 108
+	}
+
+	ols := *ls // 111
+
+	for n := 1; n < cycle.Conf.WorkerProcesses; n++ { // 115
+
+		ls := &Listening{}                            // 119
+		cycle.Listening = append(cycle.Listening, ls) // 119
+
+		*ls = ols     // 124
+		ls.Worker = n // 125
+	}
+}
+
 // CloseListeningSockets stops accepting for good: it unregisters and closes
 // every listener and, in the master, removes the file of a Unix socket,
 // unless another generation of the binary still uses it. Mirrors

@@ -36,25 +36,6 @@ func (cycle *Cycle) CreateListening(sockaddr sys.Sockaddr) *Listening {
 	return ls
 }
 
-// CloneListening adds a socket for each worker but the first, which has ls.
-// Mirrors ngx_clone_listening.
-func (cycle *Cycle) CloneListening(ls *Listening) {
-	if !ls.Reuseport || ls.Worker != 0 {
-		return
-	}
-
-	ols := *ls
-
-	for n := 1; n < cycle.Conf.WorkerProcesses; n++ {
-
-		ls := &Listening{}
-		cycle.Listening = append(cycle.Listening, ls)
-
-		*ls = ols
-		ls.Worker = n
-	}
-}
-
 // SetInheritedSockets finds out what the sockets are that came from another
 // process, of which only the descriptors are known. Mirrors
 // ngx_set_inherited_sockets.

@@ -387,7 +387,7 @@ func (cycle *Cycle) processInit() core.Status {
 	cycle.initConnections()
 
 	for _, ls := range cycle.Listening { // 783-784
-		if cycle.initListening(ls) == core.Error {
+		if cycle.InitListening(ls) == core.Error {
 			return core.Error
 		}
 	}
@@ -441,13 +441,13 @@ func (cycle *Cycle) initConnections() {
 	cycle.FreeConnectionN = cycle.ConnectionN // 779
 }
 
-// initListening gives a listener its connection and registers it.
+// InitListening gives a listener its connection and registers it.
 //
 // DIVERGES: its own function; in nginx it is the loop at the end of
 // ngx_event_process_init.
 //
 //nginx:src/event/ngx_event.c ngx_event_process_init
-func (cycle *Cycle) initListening(ls *Listening) core.Status {
+func (cycle *Cycle) InitListening(ls *Listening) core.Status {
 	if ls.Reuseport && ls.Worker != cycle.Worker { // 787
 		return core.OK // 788
 	}

@@ -160,8 +160,10 @@ func (f *Fleet) cycle(w *Worker, i int) *event.Cycle {
 
 // run is the code of a worker: nginx's without its signals.
 func (w *Worker) run() {
-	if event.CoreModule.InitProcess(w.Cycle) != core.OK {
-		w.Exit(2)
+	for _, module := range w.Cycle.Modules {
+		if module.InitProcess(w.Cycle) == core.Error {
+			w.Exit(2)
+		}
 	}
 	for {
 		w.Cycle.Actions.ProcessEventsAndTimers(w.Cycle)
