@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"fmt"
-
 	"herd/nginxref/sys/fake"
 )
 
@@ -32,6 +30,6 @@ func (t *T) judge(r *fake.Report) {
 	if function, ok := NotWritten(r.Failure.Detail); ok {
 		t.missing(function)
 	}
-	t.tb.Fatal(fmt.Sprintf("lab %02d part %s: wrong\n%s\n  handout: %s\n  read: %s",
-		t.lab.Number, t.check.Part, r.Failure, t.check.Sentence, t.check.Read))
+	t.tb.Fatalf("lab %02d part %s: wrong\n%s\n  handout: %s\n  read: %s",
+		t.lab.Number, t.check.Part, r.Failure, t.check.Sentence, t.check.Read)
 }

@@ -43,8 +43,8 @@ func Classroom50(getenv func(string) string) (Writer, error) {
 		}
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("Classroom 50 sets %s for a grader; not set here: %s",
-			strings.Join(classroomEnv, ", "), strings.Join(missing, ", "))
+		return nil, fmt.Errorf("not set here: %s (Classroom 50 sets %s for a grader)",
+			strings.Join(missing, ", "), strings.Join(classroomEnv, ", "))
 	}
 	review := getenv("REVIEW_URL")
 	if review == "" {

@@ -168,10 +168,10 @@ func (c *checks) manyDeaths(t *lab.T) {
 }
 
 func (c *checks) noChild(t *lab.T) {
-	m, h, _ := newMaster(t, 0)
+	m, _, _ := newMaster(t, 0)
 	t.Step("SIGCHLD comes, and there are no children")
 	c.f.Reap(m)
-	m, h, _ = newMaster(t, 2)
+	m, h, _ := newMaster(t, 2)
 	t.Step("SIGCHLD comes, and both children still run")
 	c.f.Reap(m)
 	t.Expect(!m.Slots[0].Exited && !m.Slots[1].Exited, "a child that runs was noted as exited")
