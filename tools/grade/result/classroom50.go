@@ -43,8 +43,8 @@ func Classroom50(getenv func(string) string) (Writer, error) {
 		}
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("not set here: %s (Classroom 50 sets %s for a grader)",
-			strings.Join(missing, ", "), strings.Join(classroomEnv, ", "))
+		return nil, fmt.Errorf("a grader of Classroom 50 has %s; not set here: %s",
+			strings.Join(classroomEnv, ", "), strings.Join(missing, ", "))
 	}
 	review := getenv("REVIEW_URL")
 	if review == "" {
