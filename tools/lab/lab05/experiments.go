@@ -3,6 +3,7 @@ package lab05
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"herd/nginxref/event"
 	"herd/tools/lab"
@@ -18,23 +19,24 @@ const (
 )
 
 // Experiments returns the lab's measurement, with the student's functions in
-// the workers.
+// the workers; part B's only if it is written.
 func Experiments(dir string, f Functions) *lab.Experiments {
-	never := func(connections, free int) int { return 0 }
-	return &lab.Experiments{
-		Dir: dir,
-		Fix: []*measure.Fix{
-			fix("lab05-none", "the accept mutex, and no balance", (&Functions{Disabled: never, Turn: (*event.Cycle).ProcessEventsAndTimers}).partA),
-			fix("lab05-disabled", "your part A", f.partA),
-			fix("lab05-room", "your part B", f.partB),
-		},
-		Runs: []lab.Experiment{
-			experiment("no balance: a worker accepts as long as it has the lock", "lab05-none", "none"),
-			experiment("accept_disabled: a crowded worker does not try for the lock", "lab05-disabled", "disabled"),
-			experiment("your part B", "lab05-room", "room"),
-		},
-		Tell: tell,
+	e := &lab.Experiments{Dir: dir, Tell: tell}
+	add := func(key, title string, change func(*event.Cycle)) {
+		own := fix("lab05-"+key, title, change)
+		e.Fix = append(e.Fix, own)
+		e.Runs = append(e.Runs, experiment(key, own))
 	}
+	never := Functions{
+		Disabled: func(connections, free int) int { return 0 },
+		Turn:     (*event.Cycle).ProcessEventsAndTimers,
+	}
+	add("none", "no balance: a worker accepts as long as it has the lock", never.partA)
+	add("disabled", "your part A: a crowded worker does not try for the lock", f.partA)
+	if lab.Written(func() { f.RoomTurn()(nil) }) {
+		add("room", "your part B", f.partB)
+	}
+	return e
 }
 
 // fix is the accept mutex with change, and clients that stay.
@@ -66,10 +68,10 @@ func stay(c *event.Connection) {
 	c.Cycle.HandleReadEvent(c.Read)
 }
 
-func experiment(title, fix, key string) lab.Experiment {
+func experiment(key string, fix *measure.Fix) lab.Experiment {
 	return lab.Experiment{
-		Title: title,
-		Conf:  measure.Conf{Fix: fix, Workers: workers, DelayMsec: 500},
+		Title: fix.About,
+		Conf:  measure.Conf{Fix: fix.Name, Workers: workers, DelayMsec: 500},
 		Load:  measure.Load{Rate: rate, Conns: clients, Hold: true},
 		Figures: []lab.Figure{
 			lab.Ask(key+".refused", "clients refused, of 200", func(r *measure.Run) float64 { return float64(r.Refused) }),
@@ -90,7 +92,7 @@ func empty(shares []int) (n int) {
 
 func tell(w io.Writer, runs []measure.Run) {
 	fmt.Fprintln(w, "What each worker has taken off the queue, what it then refused included:")
-	for i, name := range []string{"no balance", "part A", "part B"} {
-		fmt.Fprintf(w, "  %-12s %v\n", name, runs[i].Shares)
+	for _, run := range runs {
+		fmt.Fprintf(w, "  %-14s %v\n", strings.TrimPrefix(run.Fix, "lab05-"), run.Shares)
 	}
 }
