@@ -88,8 +88,7 @@ const (
 
 // The limits of the processes together are looked at every watchEvery; whether
 // the machine has very many all of a sudden, which is cheap to ask, every
-// alarmEvery.
-// A program that has used up its time has grace to say where it is.
+// alarmEvery. A program that has used up its time has grace to say where it is.
 const (
 	alarmEvery = 5 * time.Millisecond
 	watchEvery = 50 * time.Millisecond

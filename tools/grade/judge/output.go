@@ -25,7 +25,8 @@ func (g *grading) where(output string) string {
 		if dir != g.lab.Name || !slices.Contains(g.lab.Files, file) {
 			continue
 		}
-		at := fmt.Sprintf("\n  at %s:%s in %s", file, line, function[strings.LastIndexByte(function, '/')+1:])
+		_, function, _ = strings.Cut(function[strings.LastIndexByte(function, '/')+1:], ".")
+		at := fmt.Sprintf("\n  at %s:%s in %s", file, line, function)
 		if !slices.Contains(list, at) && len(list) < 5 {
 			list = append(list, at)
 		}
