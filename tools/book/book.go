@@ -319,6 +319,11 @@ func (b *book) checkWhole() {
 	}
 	b.checkFigures()
 	for _, p := range b.pages {
+		if p.kind == chapter && !b.pages[0].links[p.source] {
+			b.report(p.source, 1, "the front page does not lead to this chapter: list it in %s", frontPath)
+		}
+	}
+	for _, p := range b.pages {
 		if p.kind == labPage && !b.mentioned(p.lab()) && !b.toCome["labs/"+p.lab()] {
 			b.report(p.source, 1, "no chapter mentions %s: do so under its heading \"The lab\"", p.lab())
 		}

@@ -58,6 +58,8 @@ func do(root, out, serve string, args []string) error {
 		command, names = args[0], args[1:]
 	}
 	switch {
+	case command != "" && (out != "" || serve != ""):
+		return errUsage
 	case command == "record" && len(names) == 2:
 		return record(root, names[:1], names[1])
 	case command == "record" && len(names) < 2:
@@ -70,9 +72,9 @@ func do(root, out, serve string, args []string) error {
 			fmt.Println(b.summary())
 		}
 		return err
-	case command == "" && serve != "" && out == "":
+	case serve != "" && out == "":
 		return serveSite(root, serve)
-	case command == "" && out != "" && serve == "":
+	case out != "" && serve == "":
 		return writeSite(root, out)
 	}
 	return errUsage

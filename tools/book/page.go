@@ -35,6 +35,7 @@ type page struct {
 
 	figures map[string]bool // that it shows, by name
 	labs    map[string]bool // that it mentions
+	links   map[string]bool // pages that it leads to, by source
 	has     struct{ twin, run int }
 }
 
@@ -49,7 +50,7 @@ var markdown = goldmark.New(
 
 func newPage(kind pageKind, source string, src []byte) *page {
 	p := &page{kind: kind, source: source, path: sitePath(kind, source), src: src,
-		ids: map[string]bool{}, figures: map[string]bool{}, labs: map[string]bool{}}
+		ids: map[string]bool{}, figures: map[string]bool{}, labs: map[string]bool{}, links: map[string]bool{}}
 	p.doc = markdown.Parser().Parse(text.NewReader(src))
 	ast.Walk(p.doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if h, ok := n.(*ast.Heading); ok && entering {

@@ -102,6 +102,7 @@ func (r *renderer) resolveFile(dest string) (string, error) {
 	case p != nil && p == r.p:
 		return anchor, nil
 	case p != nil:
+		r.p.links[p.source] = true
 		return r.p.href(p.path) + anchor, nil
 	case !r.b.exists(target) || strings.HasPrefix(target, "../"):
 		return "", fmt.Errorf("dead link: there is no %s", target)

@@ -29,7 +29,7 @@ func loadRegions(root string) (map[string]*region, []problem) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != root && strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" {

@@ -195,7 +195,7 @@ func (r *renderer) htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering 
 		m := summary.FindStringSubmatch(line)
 		switch {
 		case m != nil:
-			w.WriteString("<summary>" + r.fragment(n, m[1]) + "</summary>\n")
+			w.WriteString("<summary>" + r.fragment(r.p.line(n)+i, m[1]) + "</summary>\n")
 		case folding.MatchString(line):
 			w.WriteString(line + "\n")
 		default:
@@ -218,8 +218,8 @@ func (r *renderer) rawHTML(w util.BufWriter, src []byte, n ast.Node, entering bo
 	return ast.WalkSkipChildren, nil
 }
 
-// fragment renders a line of Markdown that stands between HTML tags.
-func (r *renderer) fragment(at ast.Node, text string) string {
+// fragment renders Markdown that stands between HTML tags on the given line.
+func (r *renderer) fragment(line int, text string) string {
 	p := newPage(r.p.kind, r.p.source, []byte(text))
 	f := &renderer{b: r.b, p: p}
 	before := len(r.b.problems)
@@ -228,7 +228,7 @@ func (r *renderer) fragment(at ast.Node, text string) string {
 		out = f.inline(first, p.src)
 	}
 	for i := range r.b.problems[before:] {
-		r.b.problems[before+i].Line = r.p.line(at)
+		r.b.problems[before+i].Line = line
 	}
 	for lab := range p.labs {
 		r.p.labs[lab] = true

@@ -21,7 +21,7 @@ func serveSite(root, addr string) error {
 		return err
 	}
 	fmt.Printf("http://%s/ (ctrl-C ends it)\n", ln.Addr())
-	return http.Serve(ln, &handler{root: root})
+	return http.Serve(ln, &live{root: root})
 }
 
 // loopback says why addr is not one that only this machine can reach.
@@ -36,28 +36,28 @@ func loopback(addr string) error {
 	return nil
 }
 
-type handler struct {
-	root string
-	mu   sync.Mutex
-	site map[string][]byte
+// files is a site: contents by path.
+type files map[string][]byte
+
+func (f files) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	name := siteName(req)
+	text, ok := f[name]
+	if !ok {
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Content-Type", contentType(name))
+	w.Header().Set("Cache-Control", "no-store")
+	w.Write(text)
 }
 
-func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// siteName returns the file of a site that is asked for.
+func siteName(req *http.Request) string {
 	name := strings.TrimPrefix(path.Clean(req.URL.Path), "/")
 	if name == "" || name == "." {
-		name = "index.html"
+		return "index.html"
 	}
-	text, ok, err := h.file(name)
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-	case !ok:
-		http.NotFound(w, req)
-	default:
-		w.Header().Set("Content-Type", contentType(name))
-		w.Header().Set("Cache-Control", "no-store")
-		w.Write(text)
-	}
+	return name
 }
 
 func contentType(name string) string {
@@ -70,19 +70,30 @@ func contentType(name string) string {
 	return "text/html; charset=utf-8"
 }
 
-// file returns a file of the site; for a page the site is built first.
-func (h *handler) file(name string) (text []byte, ok bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.site == nil || path.Ext(name) == ".html" {
-		b, err := build(h.root)
-		if err != nil {
-			return nil, false, err
-		}
-		if h.site, err = b.files(); err != nil {
-			return nil, false, err
+// live serves the book of a tree as the tree is when a page is asked for.
+type live struct {
+	root string
+	mu   sync.Mutex
+	site files
+}
+
+func (l *live) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.site == nil || path.Ext(siteName(req)) == ".html" {
+		if err := l.build(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
 	}
-	text, ok = h.site[name]
-	return text, ok, nil
+	l.site.ServeHTTP(w, req)
+}
+
+func (l *live) build() error {
+	b, err := build(l.root)
+	if err != nil {
+		return err
+	}
+	l.site, err = b.files()
+	return err
 }

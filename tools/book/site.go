@@ -51,9 +51,9 @@ type layoutData struct {
 	Problems []problem
 }
 
-// files returns the site: contents by path.
-func (b *book) files() (map[string][]byte, error) {
-	site := map[string][]byte{
+// files returns the site.
+func (b *book) files() (files, error) {
+	site := files{
 		"style.css":       styleCSS,
 		"book.js":         bookJS,
 		"search-index.js": b.searchIndex(),
@@ -78,7 +78,7 @@ func (b *book) files() (map[string][]byte, error) {
 	return site, b.putSources(site)
 }
 
-func put(site map[string][]byte, name string, d layoutData) error {
+func put(site files, name string, d layoutData) error {
 	var out bytes.Buffer
 	if err := layout.Execute(&out, d); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (p *page) headings() (list []link) {
 }
 
 // putRuns publishes the recorded runs that pages show.
-func (b *book) putRuns(site map[string][]byte) error {
+func (b *book) putRuns(site files) error {
 	for _, name := range sortedKeys(b.ran) {
 		r := b.ran[name]
 		file := b.runPage(r)
@@ -153,7 +153,7 @@ func (b *book) putRuns(site map[string][]byte) error {
 }
 
 // putSources publishes the files that pages show a part of.
-func (b *book) putSources(site map[string][]byte) error {
+func (b *book) putSources(site files) error {
 	for _, name := range sortedKeys(b.sources) {
 		text, err := b.lines(name, 1, 0)
 		if err != nil {

@@ -89,6 +89,8 @@ input.addEventListener("keydown", (event) => {
   if (event.key === "Enter") {
     event.preventDefault();
     results.querySelector("a")?.click();
+  } else if (event.key === "Escape") {
+    dialog.close(); // a search field would only be emptied
   } else if (event.key === "ArrowDown") {
     event.preventDefault();
     results.querySelector("a")?.focus();
