@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,23 +16,49 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// browser returns a context whose page is r's in a real Chromium, in a window
-// of the given width, and a function that returns what stood on its console.
-func browser(t *testing.T, r *Results, width int64) (context.Context, func() []string) {
-	t.Helper()
+// chromium is the browser of all tests: each has a tab of its own. The error
+// says why there is none.
+var chromium = sync.OnceValues(func() (context.Context, error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("no browser to show the report to: ", err, " (on Debian: apt-get install chromium)")
-	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, []byte(written(t, r)), 0o644); err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("%w (on Debian: apt-get install chromium)", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // it refuses root otherwise
 	}
 	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(options...))
+	closeBrowser = cancel
+	return ctx, nil
+})
+
+var closeBrowser = func() {}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	closeBrowser()
+	os.Exit(code)
+}
+
+// browser returns a context whose page is r's in a real Chromium, in a window
+// of the given width, and a function that returns what stood on its console.
+func browser(t *testing.T, r *Results, width int64) (context.Context, func() []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("shows the report to a browser")
+	}
+	parent, err := chromium()
+	if err != nil {
+		t.Skip("no browser to show the report to: ", err)
+	}
+	if err := chromedp.Do(parent); err != nil { // the first starts it
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(written(t, r)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(parent)
 	t.Cleanup(cancel)
 	messages := chromedp.Console(ctx)
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 800), chromedp.Navigate("file://"+file)); err != nil {

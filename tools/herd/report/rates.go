@@ -60,14 +60,18 @@ func rates(r *Results) figure {
 	for i, n := range names {
 		f.Legend = append(f.Legend, keyOf(i, colourOf(n), n))
 	}
+	f.Table = rateTable(r, spots)
+	return f
+}
+
+// rateTable has all that is paced, drawn or not.
+func rateTable(r *Results, spots []spot) table {
 	if r.Points != nil {
-		f.Table = spotTable(spots)
-		return f
+		return spotTable(spots)
 	}
 	paced := slices.DeleteFunc(append(entries("runs", r.Runs), entries("rates", r.Rates)...),
 		func(e entry) bool { return e.Load != measure.Paced })
-	f.Table = tableOf(paced, fixColumn, workersColumn, loadColumn, wakeupsPerSColumn, predictedColumn, pollingColumn)
-	return f
+	return tableOf(paced, fixColumn, workersColumn, loadColumn, wakeupsPerSColumn, predictedColumn, pollingColumn)
 }
 
 // colourOf returns the class of a fix in the plot of rates; nginx's has the

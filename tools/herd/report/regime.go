@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -29,46 +30,46 @@ type regimeCell struct {
 
 // regimeMaps arranges the regimes of a sweep.
 func (r *Results) regimeMaps() []regimeMap {
-	var maps []regimeMap
-	_, fixColour := r.fixColours()
+	var list []regimeMap
 	for _, q := range Questions {
-		m := regimeMap{Title: q.Title, Unit: q.Unit}
-		var rates []float64
-		var sizes []int
-		cells := map[string]regimeCell{}
-		for i, g := range r.Regimes {
-			if g.Question != q.Name {
-				continue
-			}
-			if !slices.Contains(rates, g.Rate) {
-				rates = append(rates, g.Rate)
-			}
-			if !slices.Contains(sizes, g.Workers) {
-				sizes = append(sizes, g.Workers)
-			}
-			cells[fmt.Sprint(g.Workers, g.Rate)] = regimeCell{
-				Path:  fmt.Sprintf("regimes[%d]", i),
-				Class: fixColour[g.Best[0]],
-				Best:  g.Best,
-				Tip:   g.tip(q.Unit),
-			}
-		}
-		slices.Sort(sizes)
-		for _, rate := range rates {
-			m.Rates = append(m.Rates, RateText(rate))
-		}
-		for _, n := range sizes {
-			row := regimeRow{Workers: n}
-			for _, rate := range rates {
-				row.Cells = append(row.Cells, cells[fmt.Sprint(n, rate)])
-			}
-			m.Rows = append(m.Rows, row)
-		}
-		if m.Rows != nil {
-			maps = append(maps, m)
+		if m := r.regimeMap(q); m.Rows != nil {
+			list = append(list, m)
 		}
 	}
-	return maps
+	return list
+}
+
+func (r *Results) regimeMap(q Question) regimeMap {
+	m := regimeMap{Title: q.Title, Unit: q.Unit}
+	_, colours := r.fixColours()
+	var rates []float64
+	rows := map[int]map[float64]regimeCell{} // by workers and rate
+	for i, g := range r.Regimes {
+		if g.Question != q.Name {
+			continue
+		}
+		if !slices.Contains(rates, g.Rate) {
+			rates = append(rates, g.Rate)
+			m.Rates = append(m.Rates, RateText(g.Rate))
+		}
+		if rows[g.Workers] == nil {
+			rows[g.Workers] = map[float64]regimeCell{}
+		}
+		rows[g.Workers][g.Rate] = regimeCell{
+			Path:  fmt.Sprintf("regimes[%d]", i),
+			Class: colours[g.Best[0]],
+			Best:  g.Best,
+			Tip:   g.tip(q.Unit),
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(rows)) {
+		row := regimeRow{Workers: n}
+		for _, rate := range rates {
+			row.Cells = append(row.Cells, rows[n][rate])
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	return m
 }
 
 // tip says a regime in a sentence.
