@@ -67,6 +67,16 @@ func (l *Latencies) cdf() []Quantile {
 	return cdf
 }
 
+// over counts the replies that took longer than d.
+func (l *Latencies) over(d time.Duration) (n int) {
+	for _, bar := range l.Distribution() {
+		if bar.From > d.Microseconds() {
+			n += int(bar.Count)
+		}
+	}
+	return n
+}
+
 func (l *Latencies) add(d time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

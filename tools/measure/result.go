@@ -1,6 +1,9 @@
 package measure
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Run is what one fix did under one load. The JSON names are the tool's
 // output format.
@@ -30,6 +33,7 @@ type Run struct {
 
 	LatencyUs    Percentiles `json:"latency_us"`
 	LatencyCDF   []Quantile  `json:"latency_cdf"` // coarser below, finer above
+	Slow         int         `json:"-"`           // replies that took longer than SlowReply
 	CPUUsPerConn float64     `json:"cpu_us_per_conn"`
 
 	// ReadyMsec is how long the processes took until all workers were ready.
@@ -42,6 +46,9 @@ type Run struct {
 	Witness       string   `json:"witness,omitempty"`
 	Disagreements []string `json:"disagreements,omitempty"`
 }
+
+// SlowReply is longer than any worker takes that is not kept from its loop.
+const SlowReply = 50 * time.Millisecond
 
 // Percentiles are latencies in microseconds.
 type Percentiles struct {
@@ -124,4 +131,5 @@ func (r *Run) fill(before, after []Sample, seconds float64, lat *Latencies) {
 		Max: lat.Max(),
 	}
 	r.LatencyCDF = lat.cdf()
+	r.Slow = lat.over(SlowReply)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A server that turns every second connection away: those are refused, and the
@@ -48,5 +49,15 @@ func TestHoldKeepsConnectionsAndCountsTheRefused(t *testing.T) {
 	}
 	if n := <-early; n != 0 {
 		t.Errorf("%d connections were closed before the last was made", n)
+	}
+}
+
+func TestRepliesOverALimitAreCounted(t *testing.T) {
+	lat := newLatencies()
+	for _, d := range []time.Duration{time.Millisecond, 40 * time.Millisecond, 60 * time.Millisecond, 2 * time.Second} {
+		lat.add(d, nil)
+	}
+	if n := lat.over(50 * time.Millisecond); n != 2 {
+		t.Errorf("%d of 1, 40, 60 and 2000 ms are over 50 ms", n)
 	}
 }
