@@ -10,6 +10,7 @@ import (
 	"herd/tools/lab/lab04"
 	"herd/tools/lab/lab05"
 	"herd/tools/lab/lab06"
+	"herd/tools/lab/lab07"
 	"herd/tools/lab/lab08"
 	"herd/tools/lab/lab09"
 	"herd/tools/lab/lab10"
@@ -26,6 +27,7 @@ func Labs() []*lab.Lab {
 		lab04.Lab(lab04.Functions{}),
 		lab05.Lab(lab05.Functions{}),
 		lab06.Lab(lab06.Functions{}),
+		lab07.Lab(lab07.Functions{}),
 		lab08.Lab(lab08.Functions{}),
 		lab09.Lab(lab09.Functions{}),
 		lab10.Lab(lab10.Functions{}),
