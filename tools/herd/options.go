@@ -63,7 +63,7 @@ func parse(args []string) (*options, error) {
 	fs.IntVar(&opt.workers, "workers", defaultWorkers, "worker `processes`")
 	fs.Float64Var(&opt.rate, "rate", -1, "connections per second; 0 is a closed-loop burst (default 1, 100 and 0 in turn)")
 	fs.IntVar(&opt.conns, "conns", 0, "`connections` to make in each run (default: 2 seconds' worth; 2000 in a burst)")
-	fs.StringVar(&opt.report, "report", "", "`file` to write the report to (default "+defaultReport+", but none with -json, -fix, -rate or -conns)")
+	fs.StringVar(&opt.report, "report", "", "`file` to write the report to (default "+defaultReport+", but none with -json, -fix, -rate or -conns; empty writes none)")
 	if err := parseFlags(fs, args); err != nil {
 		return nil, err
 	}
