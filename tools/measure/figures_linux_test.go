@@ -179,8 +179,8 @@ func TestAcceptMutexWakesOnlyTheHolder(t *testing.T) {
 func TestAcceptMutexPolls(t *testing.T) {
 	const (
 		n     = 8
-		delay = 100
-		conns = 2
+		delay = 500
+		conns = 3
 		rate  = 0.5
 	)
 	for _, fix := range []string{"accept-mutex", "file-lock"} {

@@ -38,16 +38,13 @@ var mirrored = map[string][]string{
 	"src/core/ngx_queue.h":         nil,
 	"src/core/ngx_rbtree.c":        nil,
 	"src/os/unix/ngx_channel.c":    nil,
-	// Neither log contexts nor debug_connection, and no failure that closes
-	// an accepted connection.
-	"src/event/ngx_event_accept.c": {
-		"ngx_accept_log_error", "ngx_close_accepted_connection", "ngx_debug_accepted_connection",
-	},
+	// debug_connection is the configuration's, in package main.
+	"src/event/ngx_event_accept.c": {"ngx_debug_accepted_connection"},
 	"src/event/modules/ngx_epoll_module.c": {
 		"ngx_epoll_aio_init", "ngx_epoll_eventfd_handler", "ngx_epoll_test_rdhup",
 		"ngx_epoll_create_conf", "ngx_epoll_init_conf",
 	},
-	"src/os/unix/ngx_process.c": {"ngx_debug_point"},
+	"src/os/unix/ngx_process.c": nil,
 	"src/os/unix/ngx_process_cycle.c": {
 		"ngx_start_cache_manager_processes", "ngx_cache_manager_process_cycle",
 		"ngx_cache_manager_process_handler", "ngx_cache_loader_process_handler",
