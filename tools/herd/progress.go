@@ -62,7 +62,7 @@ func (p *progress) begin(conf measure.Conf, load measure.Load) {
 	p.spent += p.current
 	p.current = costOf(load)
 	p.conns = load.Conns
-	p.label = fmt.Sprintf("%s %s, %d workers, %s", conf.Subject(), conf.Fix, conf.Workers, loadText(load))
+	p.label = fmt.Sprintf("%s %s, %s, %s", conf.Subject(), conf.Fix, report.Plural(conf.Workers, "worker"), loadText(load))
 	if !p.tty {
 		fmt.Fprintf(p.w, "[%d/%d] %s, %d connections%s\n", p.run, p.total, p.label, load.Conns, p.left())
 	}

@@ -13,7 +13,7 @@ import (
 
 // writeResults writes the table and what it says.
 func writeResults(w io.Writer, opt *options, res *report.Results) {
-	fmt.Fprintf(w, "%d workers, accept_mutex_delay %d ms; %s\n", opt.workers, res.DelayMs, res.Machine)
+	fmt.Fprintf(w, "%s, accept_mutex_delay %d ms; %s\n", report.Plural(opt.workers, "worker"), res.DelayMs, res.Machine)
 	writeTable(w, res.Runs)
 	writeFindings(w, report.Findings(res.Runs, opt.delay.Seconds()))
 	writeRatios(w, res.Runs)

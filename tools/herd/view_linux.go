@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"herd/tools/herd/report"
 	"herd/tools/measure"
 )
 
@@ -114,7 +116,7 @@ func newView(watched *measure.Watched, before, after []measure.WorkerState, took
 }
 
 func title(watched *measure.Watched, workers []measure.WorkerState) string {
-	return fmt.Sprintf("%s %d, %d workers, by %s", watched.Program, watched.Pid, len(workers), watched.Source)
+	return fmt.Sprintf("%s %d, %s, by %s", watched.Program, watched.Pid, report.Plural(len(workers), "worker"), watched.Source)
 }
 
 // difference returns what happened between two states of a worker. A state is
@@ -157,7 +159,7 @@ func add(sum, d *measure.WorkerState) {
 func (v *view) lines() []string {
 	lines := []string{v.title}
 	if v.note != "" {
-		lines = append(lines, wrap(v.note, ""))
+		lines = append(lines, strings.Split(wrap(v.note, ""), "\n")...)
 	}
 	groups, heads := fmt.Sprintf("%8s", ""), fmt.Sprintf("%8s", "worker")
 	for _, c := range v.columns {

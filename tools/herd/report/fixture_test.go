@@ -32,7 +32,7 @@ func sample() *Results {
 			r.Rates = append(r.Rates, sampleRun(fix, 8, measure.Load{Rate: rate, Conns: int(rate)}))
 		}
 	}
-	r.Timeline = []Recording{sampleTimeline()}
+	r.Timeline = []measure.Timeline{sampleTimeline()}
 	return r
 }
 
@@ -81,7 +81,7 @@ func sampleRun(name string, n int, load measure.Load) measure.Run {
 
 // sampleTimeline has two workers; the first accepts, the other polls and is
 // woken for nothing.
-func sampleTimeline() Recording {
+func sampleTimeline() measure.Timeline {
 	lane := func(pid int, spans ...measure.Span) measure.Lane {
 		l := measure.Lane{Pid: pid, Totals: map[measure.Activity]measure.Total{}, Spans: spans}
 		for _, a := range measure.Activities {
@@ -92,7 +92,7 @@ func sampleTimeline() Recording {
 		}
 		return l
 	}
-	return Recording{
+	return measure.Timeline{
 		Run:        sampleRun("accept-mutex", 2, measure.Load{Rate: 50, Conns: 2}),
 		DurationUs: 40_000,
 		Lanes: []measure.Lane{

@@ -52,7 +52,7 @@ func rates(r *Results) figure {
 		f.Size, w, h = "medium", 360, 270
 	}
 	for _, n := range sizes {
-		title := plural(n, "worker")
+		title := Plural(n, "worker")
 		f.Panels = append(f.Panels, panel{title, ratePanel(w, h, n, byN[n], r.delay()).html(
 			title + ": wakeups per second against connections per second; the figures are in the table below")})
 	}
@@ -113,7 +113,7 @@ func ratePanel(w, h float64, n int, spots []spot, delay float64) *drawing {
 		for _, s := range byName[fix] {
 			d.spread(x.at(s.Rate), y, s.WakeupsPerS)
 			d.mark(point{x.at(s.Rate), y.at(s.WakeupsPerS.Median)}, i, colourOf(fix), s.path,
-				fmt.Sprintf("%s, %s, %s: %s wakeups per second", fix, plural(n, "worker"), RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
+				fmt.Sprintf("%s, %s, %s: %s wakeups per second", fix, Plural(n, "worker"), RateText(s.Rate), Figure(s.WakeupsPerS.Median, 1)))
 		}
 	}
 	return d

@@ -74,7 +74,7 @@ func (r *Results) regimeMap(q Question) regimeMap {
 
 // tip says a regime in a sentence.
 func (g *Regime) tip(unit string) string {
-	s := fmt.Sprintf("%s, %s: %s, %s %s", plural(g.Workers, "worker"), RateText(g.Rate), quoteList(g.Best), Figure(g.Median, 1), unit)
+	s := fmt.Sprintf("%s, %s: %s, %s %s", Plural(g.Workers, "worker"), RateText(g.Rate), quoteList(g.Best), Figure(g.Median, 1), unit)
 	if g.Times > 1 {
 		s += fmt.Sprintf("; %s %s times that", g.Worst, Figure(g.Times, 1))
 	}

@@ -63,7 +63,7 @@ func scalingPanel(fix string, spots []spot, most int) *drawing {
 	for _, s := range spots {
 		d.spread(x.at(float64(s.Workers)), y, s.WakeupsPerConn)
 		d.mark(point{x.at(float64(s.Workers)), y.at(s.WakeupsPerConn.Median)}, 0, "s0", s.path,
-			fmt.Sprintf("%s, %s, %s: %.2f wakeups per connection", fix, plural(s.Workers, "worker"), spotLoad(s), s.WakeupsPerConn.Median))
+			fmt.Sprintf("%s, %s, %s: %.2f wakeups per connection", fix, Plural(s.Workers, "worker"), spotLoad(s), s.WakeupsPerConn.Median))
 	}
 	return d
 }

@@ -126,8 +126,8 @@ func model(fix string, n float64) (float64, bool) {
 	return f.Wakeups(n, 1, math.Inf(1)), true
 }
 
-// plural counts things.
-func plural(n int, thing string) string {
+// Plural counts things.
+func Plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
