@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"html"
 	"regexp"
 	"strings"
@@ -9,6 +8,9 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
 )
+
+// gutterTag begins each line that has a gutter.
+const gutterTag = `<span class="n">`
 
 // highlight renders code. The gutter, if there is one, holds what stands
 // before each line: its number, or the C lines that it stands for.
@@ -24,7 +26,7 @@ func highlight(language, code string, gutter []string) string {
 	var b strings.Builder
 	for i, line := range chroma.SplitTokensIntoLines(it.Tokens()) {
 		if i < len(gutter) {
-			fmt.Fprintf(&b, `<span class="n">%s</span>`, gutter[i])
+			b.WriteString(gutterTag + gutter[i] + "</span>")
 		}
 		for _, t := range line {
 			text := html.EscapeString(t.Value)
@@ -97,5 +99,9 @@ func codeBlock(caption, code string) string {
 	if caption != "" {
 		caption = "<figcaption>" + caption + "</figcaption>\n"
 	}
-	return "<figure class=\"code\">\n" + caption + "<pre tabindex=\"0\"><code>" + code + "</code></pre>\n</figure>\n"
+	class := ""
+	if strings.HasPrefix(code, gutterTag) {
+		class = ` class="numbered"`
+	}
+	return "<figure class=\"code\">\n" + caption + "<pre" + class + " tabindex=\"0\"><code>" + code + "</code></pre>\n</figure>\n"
 }

@@ -99,8 +99,12 @@ func cleanSVG(svg []byte, hash string) []byte {
 	return []byte(blackInk.Replace(s))
 }
 
-// figureHTML puts a drawing into a page.
+var widthAttr = regexp.MustCompile(` width="(\d+)"`)
+
+// figureHTML puts a drawing into a page. The style needs its width, to keep
+// letters readable where it has to shrink.
 func figureHTML(svg, caption, captionHTML string) string {
+	svg = widthAttr.ReplaceAllString(svg, `$0 style="--width: ${1}px"`)
 	svg = strings.Replace(svg, "<svg ", `<svg role="img" aria-label="`+html.EscapeString(caption)+`" `, 1)
 	return "<figure class=\"drawing\">\n<div class=\"scroll\">" + strings.TrimSpace(svg) + "</div>\n<figcaption>" + captionHTML + "</figcaption>\n</figure>\n"
 }
