@@ -48,7 +48,10 @@ func (r *renderer) resolve(dest, text string) (href, class, title string, err er
 		return href, "number", title, err
 	case "go":
 		href, title, err = r.resolveGo(rest)
-		return href, "name", title, err
+		if !strings.Contains(text, " ") { // it is the name, not words about it
+			class = "name"
+		}
+		return href, class, title, err
 	case "c":
 		c, err := r.b.c.find(rest)
 		return r.b.c.url(c), "name", fmt.Sprintf("%s, lines %s", c.file, c.lines), err
