@@ -16,7 +16,7 @@ func TestFourProcessesExcludeOneAnother(t *testing.T) {
 	s := &g.zone.mutex
 	starter := newAtomic(must(sys.New()), io.Discard, s)
 	starter.Lock()
-	agents, sleeps := g.count(processes, 250_000, func() {
+	peers, sleeps := g.count(processes, 250_000, func() {
 		g.waiters(processes)
 		starter.Unlock()
 	})
@@ -30,12 +30,12 @@ func TestFourProcessesExcludeOneAnother(t *testing.T) {
 			lock, wait, sem, processes)
 	}
 
-	agents[0].want("trylock", "true")
-	agents[1].send("lock")
+	peers[0].want("trylock", "true")
+	peers[1].send("lock")
 	g.waiters(1)
-	agents[0].want("unlock", "done")
-	agents[1].answer()
-	agents[1].want("unlock", "done")
+	peers[0].want("unlock", "done")
+	peers[1].answer()
+	peers[1].want("unlock", "done")
 	wantShared(t, s, 0, 0, 0)
 }
 

@@ -21,8 +21,8 @@ import (
 	"herd/nginxref/sys"
 )
 
-// The processes of these tests are agents: the test binary started again with
-// agentEnv set, the zone on descriptor 3 and the lock file on 4. An agent reads
+// The processes of these tests are peers: the test binary started again with
+// peerEnv set, the zone on descriptor 3 and the lock file on 4. A peer reads
 // one command a line and answers each with one line.
 //
 //	trylock  lock  unlock   what the mutex does; trylock answers true or false
@@ -31,7 +31,7 @@ import (
 //	dup  reopen             get another descriptor of the lock file and close it
 //	flock  flock-own        flock(2) the inherited descriptor, or one of its own
 const (
-	agentEnv = "SHMTX_TEST_AGENT" // "atomic" or "file"
+	peerEnv = "SHMTX_TEST_PEER" // "atomic" or "file"
 	zoneFd   = 3
 	lockFd   = 4
 )
@@ -41,8 +41,8 @@ const (
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	if variant := os.Getenv(agentEnv); variant != "" {
-		agentMain(variant)
+	if variant := os.Getenv(peerEnv); variant != "" {
+		peerMain(variant)
 		return
 	}
 	code := m.Run()
@@ -105,7 +105,7 @@ func newFile(kernel sys.Kernel, w io.Writer) *File {
 	return &File{Kernel: kernel, Log: newLog(kernel, w, core.LogErr)}
 }
 
-func agentMain(variant string) {
+func peerMain(variant string) {
 	var (
 		mutex  Mutex
 		kernel = &noting{Kernel: must(sys.New())}
@@ -171,7 +171,7 @@ type group struct {
 	variant string
 	zone    *zone
 	lock    *File      // the test's own handle on the lock file
-	files   []*os.File // what agents inherit as descriptors 3 and 4
+	files   []*os.File // what peers inherit as descriptors 3 and 4
 }
 
 func newGroup(t *testing.T, variant string) *group {
@@ -195,8 +195,8 @@ func newGroup(t *testing.T, variant string) *group {
 	return &group{t: t, variant: variant, zone: zoneOf(shm), lock: lock, files: files}
 }
 
-// agent is one process as the test sees it.
-type agent struct {
+// peer is one process as the test sees it.
+type peer struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -205,10 +205,10 @@ type agent struct {
 	errs bytes.Buffer // what it wrote to its error log
 }
 
-// start starts an agent. It ends with the test, or with the test binary.
-func (g *group) start() *agent {
-	a := &agent{t: g.t, cmd: exec.Command(must(os.Executable()))}
-	a.cmd.Env = append(os.Environ(), agentEnv+"="+g.variant)
+// start starts a peer. It ends with the test, or with the test binary.
+func (g *group) start() *peer {
+	a := &peer{t: g.t, cmd: exec.Command(must(os.Executable()))}
+	a.cmd.Env = append(os.Environ(), peerEnv+"="+g.variant)
 	a.cmd.ExtraFiles = g.files
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	a.cmd.Stderr = &a.errs
@@ -227,19 +227,19 @@ func (g *group) start() *agent {
 	return a
 }
 
-func (a *agent) pid() int { return a.cmd.Process.Pid }
+func (a *peer) pid() int { return a.cmd.Process.Pid }
 
 // kill ends the process with SIGKILL and reaps it.
-func (a *agent) kill() {
+func (a *peer) kill() {
 	a.cmd.Process.Kill()
 	a.cmd.Wait()
 }
 
 // send gives a command and does not wait for the answer.
-func (a *agent) send(command string) { fmt.Fprintln(a.in, command) }
+func (a *peer) send(command string) { fmt.Fprintln(a.in, command) }
 
 // answer waits for the answer to an earlier command.
-func (a *agent) answer() string {
+func (a *peer) answer() string {
 	a.t.Helper()
 	a.out.SetReadDeadline(time.Now().Add(patience))
 	line, err := a.read.ReadString('\n')
@@ -250,7 +250,7 @@ func (a *agent) answer() string {
 }
 
 // want gives a command and fails unless the answer is want.
-func (a *agent) want(command, want string) {
+func (a *peer) want(command, want string) {
 	a.t.Helper()
 	a.send(command)
 	if got := a.answer(); got != want {
@@ -272,18 +272,18 @@ func (g *group) waiters(n int64) {
 // count lets n processes count at once, each times times, once all are there;
 // it runs ready before it waits for them. It returns them, and how often they
 // slept.
-func (g *group) count(n, times int, ready func()) (agents []*agent, sleeps int) {
+func (g *group) count(n, times int, ready func()) (peers []*peer, sleeps int) {
 	for range n {
 		a := g.start()
 		a.send(fmt.Sprintf("count %d", times))
-		agents = append(agents, a)
+		peers = append(peers, a)
 	}
 	ready()
-	for _, a := range agents {
+	for _, a := range peers {
 		sleeps += must(strconv.Atoi(a.answer()))
 	}
 	if want := uint64(n * times); g.zone.counter != want {
 		g.t.Errorf("%d processes counted to %d, want %d", n, g.zone.counter, want)
 	}
-	return agents, sleeps
+	return peers, sleeps
 }
