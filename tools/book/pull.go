@@ -44,8 +44,11 @@ func (r *renderer) twin(args []string) (string, error) {
 	}
 	if lines.Last == 0 {
 		lines = m.lines
-	} else if lines, err = r.b.statements(m, lines); err != nil {
-		return "", err
+	} else {
+		c.lines = lines
+		if lines, err = r.b.statements(m, lines); err != nil {
+			return "", err
+		}
 	}
 	caption := fmt.Sprintf(`<span>C: <a href="%s">%s</a>, <code>%s</code>, lines %s of nginx %s</span>`,
 		r.b.c.url(c), c.file, args[0], c.lines, r.b.c.release)

@@ -31,6 +31,7 @@ func TestPageShowsWhatItPulls(t *testing.T) {
 		// The twin: where it is, and C's lines before Go's.
 		`<a href="https://github.com/nginx/nginx/blob/release-1.0/src/core/lamp.c#L12-L16">src/core/lamp.c</a>, <code>ngx_lamp_switch</code>, lines 12-16 of nginx 1.0`,
 		`<a href="source/nginxref/lamp/lamp.go.html#L12">nginxref/lamp/lamp.go</a>, <code>Lamp.Switch</code>`,
+		`src/core/lamp.c#L12-L14">src/core/lamp.c</a>, <code>ngx_lamp_switch</code>, lines 12-14 of nginx 1.0`,
 		`<span class="n">12</span>`,
 		`<span class="n"></span>`,
 		`aria-label="A wire and a lamp."`,
