@@ -3,7 +3,7 @@
 # would, and asks for a page 300 times: how many answers take over 100 ms.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 go build -o "$dir/nginxref" ./nginxref
 
 try() { # name, listen option

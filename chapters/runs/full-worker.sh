@@ -4,7 +4,7 @@
 # clients are turned away? Of nginxref, and of nginx where there is one.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 go build -o "$dir/nginxref" ./nginxref
 
 try() { # program, accept_mutex

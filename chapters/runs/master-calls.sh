@@ -4,7 +4,7 @@
 # the like. Of nginxref, and of nginx where there is one. Needs strace.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 go build -o "$dir/nginxref" ./nginxref
 
 try() {

@@ -3,7 +3,7 @@
 # events only, without times and addresses in memory.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 port=$((20000 + RANDOM % 10000))
 cat >"$dir/nginx.conf" <<CONF
 daemon off; pid nginx.pid; error_log error.log debug_event;

@@ -3,7 +3,7 @@
 # meanwhile: how many are answered within half a second.
 set -euo pipefail
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 go build -o "$dir/nginxref" ./nginxref
 
 try() { # name, accept_mutex, listen option

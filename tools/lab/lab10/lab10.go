@@ -23,7 +23,7 @@ type Functions struct {
 
 const (
 	readReload  = "src/os/unix/ngx_process_cycle.c 211-252 (ngx_master_process_cycle), nginxref/process/ngx_process_cycle.go MasterProcessCycle"
-	readUpgrade = "src/core/ngx_cycle.c ngx_exec_new_binary, src/os/unix/ngx_process.c 374-391, src/os/unix/ngx_process_cycle.c 617-637; chapters/12-reload-upgrade.md"
+	readUpgrade = "src/core/nginx.c 649-746 (ngx_exec_new_binary), src/os/unix/ngx_process.c 374-391, src/os/unix/ngx_process_cycle.c 617-637; chapters/12-reload-upgrade.md"
 	readReady   = "chapters/12-reload-upgrade.md, what 100 ms are for"
 )
 
