@@ -32,8 +32,8 @@ import (
 //	flock  flock-own        flock(2) the inherited descriptor, or one of its own
 const (
 	peerEnv = "SHMTX_TEST_PEER" // "atomic" or "file"
-	zoneFd   = 3
-	lockFd   = 4
+	zoneFd  = 3
+	lockFd  = 4
 )
 
 // patience bounds the wait for what must happen at once; reaching it is a
