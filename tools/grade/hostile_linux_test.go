@@ -45,7 +45,7 @@ var hostiles = map[string]hostile{
 	"loops for ever": {
 		body:    "for n := 0; ; n++ {\ncycle.AcceptDisabled = n\n}",
 		outcome: result.TimedOut, message: "at turn.go:9 in Turn",
-		args: []string{"-time", "1s"},
+		args: []string{"-time", "2s"},
 	},
 	"waits for ever": {
 		body:    "select {}",
@@ -142,7 +142,7 @@ var hostiles = map[string]hostile{
 		imports: `"os/exec"; "sync"`,
 		before:  "var once sync.Once",
 		body:    `once.Do(func() { exec.Command("setsid", "sleep", "1000").Start() }); ` + right,
-		outcome: result.Crashed, message: "it left processes behind: ",
+		outcome: result.Crashed, message: "it left 1 processes behind: ",
 	},
 	"eats memory": {
 		before:  "var hoard [][]byte",

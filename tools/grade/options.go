@@ -47,7 +47,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	opt := &options{limit: jail.Limits{File: maxFileSize}}
 	fs := newFlags("grade", usage)
 	labName := fs.String("lab", "", "`lab` that the directories hold, as 3, lab03 or lab03-acceptmutex, if their names do not say it")
-	userName := fs.String("user", "", "run the students' code as this `user` (needs root): a name or a number")
+	userName := fs.String("user", "", "run the students' code as this `user`, a name or a number (default nobody, if run by root; only root can)")
 	memory := fs.Int64("memory", 512, "`MB` of memory for each check")
 	forms := map[string]*string{}
 	for _, form := range []string{"json", "junit", "gradescope", "classroom50"} {
@@ -80,15 +80,25 @@ func (opt *options) resolve(labName, userName string, forms map[string]*string) 
 			return usageError{err}
 		}
 	}
-	if userName != "" {
-		if os.Getuid() != 0 {
-			return usageError{errors.New("-user: only root can run code as another user")}
-		}
-		if opt.user, err = jail.LookupUser(userName); err != nil {
-			return usageError{fmt.Errorf("-user %s: %w", userName, err)}
-		}
+	if err := opt.chooseUser(userName); err != nil {
+		return usageError{fmt.Errorf("-user %s: %w", userName, err)}
 	}
 	return opt.addFiles(forms)
+}
+
+// chooseUser finds who the students' code runs as. It is never root, unless
+// that is asked for: root's processes cannot be limited.
+func (opt *options) chooseUser(name string) (err error) {
+	switch root := os.Getuid() == 0; {
+	case root && name == "":
+		name = "nobody"
+	case name == "":
+		return nil
+	case !root:
+		return errors.New("only root can run code as another user")
+	}
+	opt.user, err = jail.LookupUser(name)
+	return err
 }
 
 // addFiles adds the files that the result is written to.

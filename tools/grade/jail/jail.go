@@ -92,7 +92,7 @@ const (
 const (
 	alarmEvery = 5 * time.Millisecond
 	watchEvery = 50 * time.Millisecond
-	grace      = time.Second
+	grace      = 3 * time.Second
 )
 
 // crowd is how many processes and threads are very many.
@@ -214,7 +214,7 @@ func (r *run) watch(ctx context.Context, end *End) (*os.ProcessState, error) {
 		case <-timeout:
 			if !end.TimedOut {
 				end.TimedOut = true
-				r.signal(syscall.SIGQUIT) // a Go program prints where it is
+				quit(r.cmd.Process.Pid)
 				timeout = time.After(grace)
 				continue
 			}
@@ -294,7 +294,7 @@ func (l *Limits) passed() string {
 // processes.
 func (r *run) killAll() (left []string, err error) {
 	seen := map[int]bool{}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		all := descendants()
 		r.signal(syscall.SIGKILL)
 		for _, p := range all {
@@ -308,7 +308,7 @@ func (r *run) killAll() (left []string, err error) {
 			return left, nil
 		}
 		if time.Now().After(deadline) {
-			return left, fmt.Errorf("processes that cannot be killed: %v", left)
+			return left, fmt.Errorf("%d processes cannot be killed", len(all))
 		}
 	}
 }

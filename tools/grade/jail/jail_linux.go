@@ -74,6 +74,29 @@ func tasksOf(uid int) (n int) {
 	return n
 }
 
+// quit has a Go program print where it is, and end. It prints the stack of the
+// thread that gets the signal and of those that wait, so the signal is for the
+// one that runs, or the busiest of them.
+func quit(pid int) {
+	busiest := &process{pid: pid}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, thread := range threads {
+		stat, _ := os.ReadFile(thread + "/stat")
+		if p := parseStat(stat); p.busier(busiest) {
+			busiest = p
+		}
+	}
+	unix.Tgkill(pid, busiest.pid, unix.SIGQUIT)
+}
+
+// busier reports whether p rather than q is what keeps a processor busy.
+func (p *process) busier(q *process) bool {
+	if p.running != q.running {
+		return p.running
+	}
+	return p.ticks > q.ticks
+}
+
 // tasks counts the processes and threads of the machine.
 func tasks() int {
 	var info unix.Sysinfo_t
@@ -95,7 +118,9 @@ type process struct {
 	pid, parent int
 	name        string
 	resident    int64 // bytes
-	dead        bool  // and not waited for yet
+	ticks       int64 // of processor time in user mode
+	running     bool
+	dead        bool // and not waited for yet
 }
 
 // end kills the process. One that was adopted and is dead is waited for.
@@ -150,8 +175,10 @@ func parseStat(stat []byte) *process {
 	}
 	p.name = string(stat[open+1 : end])
 	p.pid, _ = strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
+	p.running = f[0][0] == 'R'
 	p.dead = f[0][0] == 'Z' || f[0][0] == 'X'
 	p.parent, _ = strconv.Atoi(string(f[1]))
+	p.ticks, _ = strconv.ParseInt(string(f[11]), 10, 64)
 	pages, _ := strconv.ParseInt(string(f[21]), 10, 64)
 	p.resident = pages * int64(os.Getpagesize())
 	return p

@@ -2,7 +2,10 @@
 
 package jail
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // process is never one.
 type process struct {
@@ -16,6 +19,9 @@ func (p *process) end() {}
 
 // descendants are not known here.
 func descendants() []*process { return nil }
+
+// quit has a Go program print where it is, and end.
+func quit(pid int) { syscall.Kill(pid, syscall.SIGQUIT) }
 
 // tasks are not counted here.
 func tasks() int { return 0 }

@@ -82,7 +82,7 @@ func (g *grading) decide(end *jail.End, key, id string, limits jail.Limits) (res
 	case !end.State.Success():
 		return result.Crashed, fmt.Sprintf("it crashed after its verdict: %v%s%s", end.State, g.where(output), death(output))
 	case len(end.Left) > 0:
-		return result.Crashed, "it left processes behind: " + strings.Join(end.Left, ", ")
+		return result.Crashed, fmt.Sprintf("it left %d processes behind: %s", len(end.Left), strings.Join(end.Left[:min(len(end.Left), 5)], ", "))
 	}
 	return result.Passed, ""
 }
