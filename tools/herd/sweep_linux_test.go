@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -182,5 +183,35 @@ func TestSweepComplains(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != exitUsage && code != exitFailed || !strings.Contains(errs.String(), "herd: "+want) {
 			t.Errorf("%s: exit code %d\n%s", args, code, errs)
 		}
+	}
+}
+
+// On a terminal a bar shows how much is done, and after some seconds how long
+// the rest takes.
+func TestProgressOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	p := &progress{w: &b, tty: true}
+	load := measure.Load{Rate: 1, Conns: 4}
+	p.plan([]measure.Load{load, load, load, load})
+	conf := measure.Conf{Fix: "none", Workers: 8}
+	p.begin(conf, load)
+	p.step(2)
+	if got, want := b.String(), "\r\033[K[##..................] 1/4: nginxref none, 8 workers, 1/s, 2 of 4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.begin(conf, load)
+	p.began = time.Now().Add(-2 * p.spent) // twice as slow as planned
+	b.Reset()
+	p.last = time.Time{}
+	p.step(0)
+	// Three of four runs of 4.15 s, twice as slow: 25 s, and more if this
+	// process has to wait for a CPU.
+	if got, want := b.String(), regexp.MustCompile(`\[#{5}\.{15}\] 2/4, about (2[5-9]|[3-8]\d) s left: `); !want.MatchString(got) {
+		t.Errorf("%q, want %s", got, want)
+	}
+	b.Reset()
+	p.clear()
+	if b.String() != "\r\033[K" {
+		t.Errorf("the line stays: %q", b.String())
 	}
 }
