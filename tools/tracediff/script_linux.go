@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,23 +25,23 @@ type op struct {
 // ops are the commands. Each ends when what it is about is over; then the
 // script waits until all processes are at rest.
 var ops = [...]op{
-	// Which worker is the first is the scheduler's choice. The run begins anew
-	// until it has chosen so.
+	// What the scheduler has chosen. The run begins anew until it is so.
 	{"holder", "WORKER", 1, 1, (*run).holder}, // it holds the lock, and nobody lost it
 	{"in order", "", 0, 0, (*run).inOrder},    // the workers registered one after the other
+	{"without", "TEXT", 1, 1, (*run).without}, // in the log
 
 	// Clients. NAME is what the report calls the connection.
 	{"connect", "NAME [from N]", 1, 3, (*run).connect}, // from the Nth port after the server's
 	{"queue", "NAME", 1, 1, (*run).queue},              // nobody will accept it yet
-	{"get", "NAME [REQUESTS]", 1, 2, (*run).get},
-	{"last", "NAME", 1, 1, (*run).last}, // get, and have the server close
-	{"send", "NAME TEXT", 2, 2, (*run).send},
-	{"receive", "NAME", 1, 1, (*run).receive},
-	{"gone", "NAME", 1, 1, (*run).gone}, // the server has closed it
-	{"close", "NAME", 1, 1, (*run).hangUp},
+	{"get", "NAME [REQUESTS]", 1, 2, of((*run).get)},
+	{"last", "NAME", 1, 1, of((*run).last)}, // get, and have the server close
+	{"send", "NAME TEXT", 2, 2, of((*run).send)},
+	{"receive", "NAME", 1, 1, of((*run).receive)},
+	{"gone", "NAME", 1, 1, of((*run).gone)}, // the server has closed it
+	{"close", "NAME", 1, 1, of((*run).hangUp)},
 
 	// The server.
-	{"idle", "TIMES", 1, 1, (*run).idle},             // all waits with a short limit time out
+	{"idle", "TIMES", 1, 1, (*run).idle},             // all waits of at most a second time out
 	{"await", "[PROCESS: ]TEXT", 1, 1, (*run).await}, // in the log, since the command before
 	{"signal", "SIGNAL PROCESS", 2, 2, (*run).signal},
 	{"files", "NUMBER WORKER", 2, 2, (*run).files}, // it can open no more than that
@@ -56,7 +52,7 @@ var ops = [...]op{
 
 // errOtherOrder ends a run in which the scheduler did not choose what the
 // script wants.
-var errOtherOrder = errors.New("the workers started in another order")
+var errOtherOrder = errors.New("the scheduler chose another order")
 
 // run is a script at work on a server.
 type run struct {
@@ -64,12 +60,6 @@ type run struct {
 	clients map[string]*client
 	names   map[string]string // clients' addresses to names
 	mark    int               // log lines before what await looks at
-}
-
-// client is a connection to the server.
-type client struct {
-	net.Conn
-	in *bufio.Reader
 }
 
 // script runs all commands.
@@ -92,12 +82,6 @@ func (r *run) script(ctx context.Context, list []command) error {
 	return nil
 }
 
-func (r *run) hangUpAll() {
-	for _, c := range r.clients {
-		c.Close()
-	}
-}
-
 // logged reports whether a line has the text, among those that were written
 // since the command began. pid 0 is any process.
 func (r *run) logged(pid int, text string) bool {
@@ -114,6 +98,15 @@ func (r *run) worker(name string) (*worker, error) {
 	return nil, fmt.Errorf("no %q", name)
 }
 
+func (r *run) without(ctx context.Context, args []string) error {
+	for _, l := range r.log.lines {
+		if strings.Contains(l.text, args[0]) {
+			return errOtherOrder
+		}
+	}
+	return nil
+}
+
 func (r *run) holder(ctx context.Context, args []string) error {
 	w, err := r.worker(args[0])
 	if err != nil {
@@ -121,17 +114,14 @@ func (r *run) holder(ctx context.Context, args []string) error {
 	}
 	last := 0
 	for _, l := range r.log.lines {
-		switch l.text {
-		case "accept mutex locked":
+		if l.text == "accept mutex locked" {
 			last = l.pid
-		case "accept mutex lock failed: 1":
-			return errOtherOrder
 		}
 	}
 	if last != w.pid {
 		return errOtherOrder
 	}
-	return nil
+	return r.without(ctx, []string{"accept mutex lock failed: 1"})
 }
 
 // inOrder checks that each worker had registered its first descriptor before
@@ -157,180 +147,16 @@ func (r *run) inOrder(ctx context.Context, args []string) error {
 	return nil
 }
 
-// dial connects from a port, or from any if it is 0.
-func (r *run) dial(name string, from int) (*client, error) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: from}}
-	conn, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.port))
-	if err != nil {
-		return nil, err
-	}
-	c := &client{conn, bufio.NewReader(conn)}
-	r.clients[name] = c
-	r.names[conn.LocalAddr().String()] = name
-	return c, nil
-}
-
-func (r *run) connect(ctx context.Context, args []string) error {
-	from := 0
-	if len(args) == 3 && args[1] == "from" {
-		n, err := strconv.Atoi(args[2])
-		if err != nil {
-			return err
-		}
-		from = r.port + n
-	}
-	c, err := r.dial(args[0], from)
-	if err != nil {
-		return err
-	}
-	return r.until(ctx, "the connection is accepted", func() bool {
-		return r.logged(0, "accept: "+c.LocalAddr().String()+" ")
-	})
-}
-
-func (r *run) queue(ctx context.Context, args []string) error {
-	_, err := r.dial(args[0], 0)
-	return err
-}
-
-func (r *run) client(name string) (*client, error) {
-	if c := r.clients[name]; c != nil {
-		return c, nil
-	}
-	return nil, fmt.Errorf("no client %q", name)
-}
-
-const request = "GET / HTTP/1.1\r\nHost: a\r\n"
-
-func (r *run) get(ctx context.Context, args []string) error {
-	n := 1
-	if len(args) == 2 {
-		var err error
-		if n, err = strconv.Atoi(args[1]); err != nil {
-			return err
-		}
-	}
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	if err := c.write(ctx, strings.Repeat(request+"\r\n", n)); err != nil {
-		return err
-	}
-	for range n {
-		if err := c.read(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *run) last(ctx context.Context, args []string) error {
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	if err := c.write(ctx, request+"Connection: close\r\n\r\n"); err != nil {
-		return err
-	}
-	if err := c.read(ctx); err != nil {
-		return err
-	}
-	return r.gone(ctx, args)
-}
-
-func (r *run) send(ctx context.Context, args []string) error {
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	text, err := strconv.Unquote(args[1])
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[1], err)
-	}
-	return c.write(ctx, text)
-}
-
-func (r *run) receive(ctx context.Context, args []string) error {
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	return c.read(ctx)
-}
-
-func (r *run) gone(ctx context.Context, args []string) error {
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	return c.limited(ctx, func() error {
-		if b, err := c.in.ReadByte(); err != io.EOF {
-			return fmt.Errorf("expected the end of the connection: %q, %v", b, err)
-		}
-		return nil
-	})
-}
-
-// write sends a text.
-func (c *client) write(ctx context.Context, text string) error {
-	return c.limited(ctx, func() error {
-		_, err := io.WriteString(c, text)
-		return err
-	})
-}
-
-// read takes one answer.
-func (c *client) read(ctx context.Context) error {
-	return c.limited(ctx, func() error {
-		answer, err := http.ReadResponse(c.in, nil)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		_, err = io.Copy(io.Discard, answer.Body)
-		return err
-	})
-}
-
-// limited does what may take for ever, unless ctx ends.
-func (c *client) limited(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	return do()
-}
-
-func (r *run) hangUp(ctx context.Context, args []string) error {
-	c, err := r.client(args[0])
-	if err != nil {
-		return err
-	}
-	accepted := line{}
-	fd := ""
-	for _, l := range r.log.lines {
-		if _, rest, ok := strings.Cut(l.text, "accept: "+c.LocalAddr().String()+" fd:"); ok {
-			accepted, fd = l, rest
-		}
-	}
-	c.Close()
-	if fd == "" {
-		return nil // nobody has accepted it
-	}
-	return r.until(ctx, "the server closes the connection", func() bool {
-		return r.logged(accepted.pid, "close http connection: "+fd)
-	})
-}
-
 func (r *run) idle(ctx context.Context, args []string) error {
 	times, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
 	}
+	const short = 1000 // milliseconds
 	waiting := map[int]bool{}
 	for pid, text := range r.latest {
 		var msec int
-		if scan(text, "epoll timer: %d", &msec) && msec >= 0 && msec <= 1000 {
+		if scan(text, "epoll timer: %d", &msec) && msec >= 0 && msec <= short {
 			waiting[pid] = true
 		}
 	}
