@@ -142,12 +142,12 @@ func checkNginx(path string) (version string, err error) {
 	return strings.TrimPrefix(first, "nginx version: "), nil
 }
 
-// build compiles nginxref into dir.
+// build compiles the nginxref of the tree it is called in, into dir.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "nginxref")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "herd/nginxref")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build herd/nginxref: %w\n%s", err, out)
+		return "", fmt.Errorf("go build herd/nginxref, in the current directory's tree: %w\n%s", err, out)
 	}
 	return binary, nil
 }
@@ -197,7 +197,7 @@ func (opt *options) compareAll(ctx context.Context, version string, stdout, stde
 func (opt *options) report(r result, err error, stdout io.Writer) (ok bool) {
 	switch {
 	case err != nil:
-		fmt.Fprintf(stdout, "%-22s %v\n", r.name, err)
+		fmt.Fprintf(stdout, "%-32s %v\n", r.name, err)
 	case opt.details:
 		r.writeDetails(stdout)
 	default:

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	header = "%-22s %7s %8s %10s %12s\n"
-	row    = "%-22s %7d %6.1f %% %10d %12d\n"
+	header = "%-32s %7s %8s %10s %12s\n"
+	row    = "%-32s %7d %6.1f %% %10d %12d\n"
 )
 
 func writeHeader(w io.Writer, what string) {
@@ -44,7 +44,7 @@ func (r *result) writeExplanations(w io.Writer) {
 			met += c.explained[d]
 		}
 		if met > 0 {
-			fmt.Fprintf(w, "\n%d times: %s\n  nginxref/%s: DIVERGES: %s\n", met, d.reason, d.file, d.diverges)
+			fmt.Fprintf(w, "\n%d x %s\n  nginxref/%s: DIVERGES: %s\n", met, d.reason, d.file, d.diverges)
 		}
 	}
 }

@@ -58,7 +58,8 @@ func start(binary, dir, conf string, port int) (*server, error) {
 		return nil, fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
 	}
 	s.cmd = exec.Command(binary, "-p", dir, "-c", confName, "-e", logName, "-g", directives)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// TERM, for a master that is killed leaves its workers.
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {
 		s.stop()
 		return nil, err
@@ -83,6 +84,7 @@ func (s *server) stop() {
 	s.log.read()
 	s.log.close()
 	unix.Close(s.gate)
+	os.Remove(filepath.Join(s.dir, gateName)) // whoever reads it would wait for ever
 }
 
 // until waits until done, which looks at the log.
