@@ -49,8 +49,8 @@ var hostiles = map[string]hostile{
 	},
 	"waits for ever": {
 		body:    "select {}",
-		outcome: result.TimedOut, message: "no verdict after 1s",
-		args: []string{"-time", "1s"},
+		outcome: result.TimedOut, message: "no verdict after 0.5s",
+		args: []string{"-time", "500ms"},
 	},
 	"panics": {
 		body:    `panic("mine")`,
@@ -152,8 +152,8 @@ var hostiles = map[string]hostile{
 	"prints without end": {
 		imports: `"fmt"`,
 		body:    `for { fmt.Println("and on") }`,
-		outcome: result.TimedOut, message: "no verdict after 1s",
-		args: []string{"-time", "1s"},
+		outcome: result.TimedOut, message: "no verdict after 0.5s",
+		args: []string{"-time", "500ms"},
 	},
 	"deletes files": {
 		imports: `"os"; "path/filepath"`,
