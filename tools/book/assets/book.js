@@ -35,6 +35,7 @@ const keys = hint.textContent;
 
 function openSearch() {
   dialog.showModal();
+  input.focus();
   input.select();
 }
 
@@ -90,7 +91,9 @@ input.addEventListener("keydown", (event) => {
     event.preventDefault();
     results.querySelector("a")?.click();
   } else if (event.key === "Escape") {
-    dialog.close(); // a search field would only be emptied
+    event.preventDefault(); // it would only empty the field
+    dialog.close();
+    input.blur(); // else it gets the keys until the next frame is drawn
   } else if (event.key === "ArrowDown") {
     event.preventDefault();
     results.querySelector("a")?.focus();
