@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/term"
 )
 
 // Exit codes.
@@ -182,15 +184,22 @@ func (opt *options) compareAll(ctx context.Context, version string, stdout, stde
 	}
 	for i := range opt.scenarios {
 		s := &opt.scenarios[i]
-		fmt.Fprintf(stderr, "\r\x1b[K%s ...", s.name)
+		progress(stderr, s.name+" ...")
 		r, err := compareScenario(ctx, s, [2]string{opt.nginx, nginxref}, logs)
-		fmt.Fprint(stderr, "\r\x1b[K")
+		progress(stderr, "")
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
 		ok = opt.report(r, err, stdout) && ok
 	}
 	return ok, nil
+}
+
+// progress replaces the line on a terminal, and says nothing elsewhere.
+func progress(w io.Writer, text string) {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(w, "\r\x1b[K%s", text)
+	}
 }
 
 // report prints a scenario's result and reports whether it is a good one.
