@@ -40,7 +40,11 @@ type cNames struct {
 func loadCNames(root string) (*cNames, []problem) {
 	c := &cNames{names: map[string]cName{}, files: map[string]bool{}, src: os.Getenv("NGINX_SRC")}
 	var found []problem
-	for name, read := range map[string]func(int, string) error{mapPath: c.mapLine(), namesPath: c.nameLine} {
+	for _, list := range []struct {
+		name string
+		read func(int, string) error
+	}{{mapPath, c.mapLine()}, {namesPath, c.nameLine}} { // what the map has must not be listed again
+		name, read := list.name, list.read
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, fs.ErrNotExist) && name == namesPath {
 			continue
