@@ -33,14 +33,15 @@ func count(tl *Timeline) map[Activity]int {
 
 // One worker accepts each connection; of the herd the other seven were woken
 // for nothing, with a fix nobody is. Within 5 %: a thread may also sleep while
-// it serves.
+// it serves, and on a busy machine one that is still awake may accept the next
+// connection in the same span.
 func TestTimelineShowsWhoWasWokenForNothing(t *testing.T) {
 	const conns = 50
 	for fix, nothing := range map[string]int{"none": 7 * conns, "accept-mutex": 0, "exclusive": 0, "blocking": 0} {
 		tl := timeline(t, fix, conns)
 		n := count(tl)
-		if n[Accepting] != conns {
-			t.Errorf("%s: %d spans of accepting, want %d", fix, n[Accepting], conns)
+		if n[Accepting] < conns-2 || n[Accepting] > conns || tl.Run.Accepted != conns {
+			t.Errorf("%s: %d spans of accepting and %d connections, want %d", fix, n[Accepting], tl.Run.Accepted, conns)
 		}
 		if math.Abs(float64(n[Nothing]-nothing)) > 0.05*float64(nothing)+2 {
 			t.Errorf("%s: %d spans of nothing, want %d", fix, n[Nothing], nothing)
