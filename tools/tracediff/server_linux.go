@@ -129,20 +129,32 @@ func (s *server) atRest() bool {
 		return false
 	}
 	for _, w := range roster.workers {
-		if !w.ended && !(strings.HasPrefix(s.latest[w.pid], "epoll timer: ") && state(w.pid) == 'S') {
+		if !w.ended && !(strings.HasPrefix(s.latest[w.pid], "epoll timer: ") && asleep(w.pid)) {
 			return false
 		}
 	}
 	if s.latest[roster.master] == "sigsuspend" {
-		return state(roster.master) == 'S'
+		return asleep(roster.master)
 	}
-	return state(roster.master) == 'Z'
+	return state(fmt.Sprintf("/proc/%d/stat", roster.master)) == 'Z'
 }
 
-// state returns the state letter of a process's main thread, which runs the
-// loop; 0 if it is gone.
-func state(pid int) byte {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// asleep reports whether all threads of a process sleep. A signal to a Go
+// program goes through several before the loop's.
+func asleep(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, stat := range threads {
+		if state(stat) != 'S' {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
+// state returns the state letter in a stat file, see proc(5); 0 if the thread
+// is gone.
+func state(stat string) byte {
+	text, _ := os.ReadFile(stat)
 	if i := strings.LastIndexByte(string(text), ')'); i >= 0 && i+2 < len(text) {
 		return text[i+2]
 	}
