@@ -116,6 +116,25 @@ func TestRunningOutOfDescriptors(t *testing.T) {
 	}
 }
 
+// A worker whose table is full leaves its accept before it comes to the move.
+// Once it is the first in the wait queue it stays there, and turns away
+// whoever finds it asleep, although the other worker holds nobody.
+func TestFullWorkerIsNeverMoved(t *testing.T) {
+	run(t, func(w *fake.World) {
+		f := New(w, Conf{Workers: 2, Event: exclusive, Change: func(w *Worker) {
+			if w.Cycle.Worker == 0 {
+				w.Cycle.Listening[0].Handler = func(*event.Connection) {} // its clients stay
+			}
+		}})
+		f.paced(32, 2*time.Millisecond)
+		w.Expect("15 fill the first one's table, the 17th moves the second one", f.Shares(), []int{15, 17})
+		f.quiet()
+		f.paced(100, 2*time.Millisecond)
+		w.Expect("the first one takes all", f.Shares(), []int{115, 17})
+		w.Expect("and turns them away", len(f.Workers[0].Alerts), 100)
+	})
+}
+
 // An interrupted wait is no error, and forgets nothing.
 func TestInterruptedWait(t *testing.T) {
 	for _, conf := range []event.EventConf{herd, mutex, exclusive} {
