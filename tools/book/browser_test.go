@@ -74,6 +74,11 @@ func TestPagesFitTheWindow(t *testing.T) {
 				if len(small) > 0 {
 					t.Errorf("%s: too small to read: %q", p.source, small)
 				}
+				cut := evaluate[[]string](t, ctx, `[...document.querySelectorAll("figure.drawing .scroll")]
+					.filter(e => e.scrollWidth > e.clientWidth).map(e => e.firstChild.ariaLabel)`)
+				if len(cut) > 0 {
+					t.Errorf("%s: a figure does not fit, draw it narrower: %q", p.source, cut)
+				}
 				if !evaluate[bool](t, ctx, `bookIndex.length > 0 && typeof toggleTheme === "function"`) {
 					t.Errorf("%s: its scripts have not run", p.source)
 				}
