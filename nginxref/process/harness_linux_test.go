@@ -36,6 +36,7 @@ import (
 //
 //	bye    answer "bye" and close
 //	idle   answer "idle"; it may now be closed when the worker is told to quit
+//	later  the same, but what closes it is an event that is posted then
 //	hang   answer "hanging" and never come back to the loop
 //	crash  panic
 const (
@@ -173,6 +174,9 @@ func readCommand(ev *event.Event) {
 		c.Send([]byte("idle\n"))
 		c.Idle = true
 		c.Cycle.HandleReadEvent(ev)
+		return
+	case "later\n":
+		closeLater(c)
 		return
 	case "hang\n":
 		c.Send([]byte("hanging\n"))

@@ -60,6 +60,10 @@ func (p *Process) WorkerProcessCycle(cycle *event.Cycle, worker int) {
 				p.setShutdownTimer(cycle)     // 736
 				cycle.CloseListeningSockets() // 737
 				cycle.CloseIdleConnections()  // 738
+
+				// DIVERGES: nginx does this since 1.23.3. Before, what the
+				// closing posts waits for the end of the next wait.
+				cycle.ProcessPosted(&cycle.PostedEvents)
 			}
 		}
 
