@@ -147,9 +147,13 @@ func TestWorkerObeysCommandsThatCameTogether(t *testing.T) {
 // idle waits until the master has done what it was asked for.
 func (s *server) idle() {
 	s.t.Helper()
-	s.until("the master sleeps", func() bool {
-		return strings.HasSuffix(last(s.lines(by(s.pid()))), ": sigsuspend")
-	})
+	s.until("the master sleeps", s.sleeps)
+}
+
+// sleeps reports whether the last that the master has logged is that it goes
+// to sleep.
+func (s *server) sleeps() bool {
+	return strings.HasSuffix(last(s.lines(by(s.pid()))), ": sigsuspend")
 }
 
 func last(lines []string) string {
