@@ -80,6 +80,16 @@ func needNginx(t *testing.T) {
 	}
 }
 
+// onBoth runs a test with this package's program, and with the real nginx
+// where it is: what is asked of ours is then known to be nginx's.
+func onBoth(t *testing.T, test func(t *testing.T, binary string)) {
+	t.Run("nginxref", func(t *testing.T) { test(t, nginxref) })
+	t.Run("nginx", func(t *testing.T) {
+		needNginx(t)
+		test(t, nginxBinary)
+	})
+}
+
 // result is what a program printed and returned.
 type result struct {
 	Stdout, Stderr string
