@@ -49,6 +49,17 @@ func (s *server) reload(workers int) {
 // server's port.
 func (s *server) sockets() (inodes []string) {
 	s.t.Helper()
+	for _, field := range s.listeners() {
+		inodes = append(inodes, field[9])
+	}
+	return inodes
+}
+
+// listeners returns what the kernel tells of the sockets that listen on the
+// server's port, as in /proc/net/tcp: number, address, peer, state, length of
+// the queues ..., the tenth is the inode.
+func (s *server) listeners() (fields [][]string) {
+	s.t.Helper()
 	_, text, _ := strings.Cut(s.addr, ":")
 	port, err := strconv.Atoi(text)
 	if err != nil {
@@ -59,12 +70,12 @@ func (s *server) sockets() (inodes []string) {
 		s.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(table)) {
-		field := strings.Fields(line) // number, address, peer, state ... inode is the tenth
+		field := strings.Fields(line)
 		if strings.HasSuffix(field[1], fmt.Sprintf(":%04X", port)) && field[3] == "0A" {
-			inodes = append(inodes, field[9])
+			fields = append(fields, field)
 		}
 	}
-	return inodes
+	return fields
 }
 
 // The issue's own figures: 16 clients that keep their connections and 16 that
