@@ -173,9 +173,9 @@ func TestAcceptMutexWakesOnlyTheHolder(t *testing.T) {
 	}
 }
 
-// The workers that do not hold the mutex poll, (N-1)/delay wakeups a second,
-// whether or not anyone connects. Within 5 %, and one poll a worker for the
-// ends of the window.
+// CASES B16: the workers that do not hold the mutex poll, (N-1)/delay wakeups a
+// second, whether or not anyone connects. Within 5 %, and one poll a worker for
+// the ends of the window.
 func TestAcceptMutexPolls(t *testing.T) {
 	const (
 		n     = 8
@@ -195,6 +195,78 @@ func TestAcceptMutexPolls(t *testing.T) {
 			t.Errorf("%s: %.0f polling wakeups, want %.0f", fix, polls, want)
 		}
 	}
+}
+
+// CASES B16: workers with nothing to do. The holder of the accept mutex sleeps
+// through, and each of the others wakes every accept_mutex_delay, for nothing
+// but the timeout; where there is no mutex nobody wakes. The real nginx does
+// the same. The kernel never ends a wait too soon, so there are no more polls
+// than fit into the window, and one at its end; a busy machine ends waits late,
+// and a third of the polls will do (eventtest has the figures exact).
+func TestB16IdleWorkersPollAndTheHolderSleeps(t *testing.T) {
+	for _, c := range []struct {
+		fix         string
+		delay, msec int // accept_mutex_delay, and the window
+	}{
+		{"accept-mutex", 500, 3000},
+		{"accept-mutex", 50, 500},
+		{"accept-mutex", 5, 500},
+		{"file-lock", 50, 500},
+		{"exclusive-reorder", 5, 500},
+		{"reuseport", 5, 500},
+	} {
+		fix, err := FixByName(c.fix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, conf := range []Conf{
+			{Fix: c.fix, Workers: 4, DelayMsec: c.delay},
+			{Fix: c.fix, Workers: 4, DelayMsec: c.delay, Nginx: "nginx"},
+		} {
+			if conf.Nginx != "" && !fix.Nginx {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, %s, %d ms", conf.Subject(), c.fix, c.delay), func(t *testing.T) {
+				if conf.Nginx != "" {
+					needNginx(t)
+				}
+				wakeups, msec := idleWakeups(t, start(t, conf), time.Duration(c.msec)*time.Millisecond)
+				slices.Sort(wakeups)
+				fewest, most := 0, 0
+				if fix.Mutex {
+					fewest, most = c.msec/c.delay/3, msec/c.delay+1
+				}
+				if wakeups[0] != 0 || wakeups[1] < fewest || wakeups[3] > most {
+					t.Errorf("wakeups %v, want 0 of one worker and %d to %d of each other", wakeups, fewest, most)
+				}
+			})
+		}
+	}
+}
+
+// idleWakeups leaves a subject alone for a while and returns how often each
+// worker woke, and how long that was in milliseconds.
+func idleWakeups(t *testing.T, s *Subject, window time.Duration) (wakeups []int, msec int) {
+	t.Helper()
+	time.Sleep(settle)
+	begin := time.Now()
+	before, err := s.program.samples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(window)
+	after, err := s.program.samples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range after {
+		woken, polls := after[i].Wakeups-before[i].Wakeups, after[i].WakeupsTimeout-before[i].WakeupsTimeout
+		if max(woken, polls)-min(woken, polls) > 1 { // it may be on its way at an end of the window
+			t.Errorf("worker %d woke %d times, %d times by a timeout", i, woken, polls)
+		}
+		wakeups = append(wakeups, int(woken))
+	}
+	return wakeups, int(time.Since(begin).Milliseconds())
 }
 
 // CASES A03: exclusive waiters are woken from the head of the queue, so the

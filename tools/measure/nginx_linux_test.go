@@ -16,6 +16,16 @@ func needTracepoints(t *testing.T) {
 	}
 }
 
+// needNginx skips the test where the real nginx is not installed or cannot be
+// watched.
+func needNginx(t *testing.T) {
+	t.Helper()
+	needTracepoints(t)
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("the real nginx is not installed: ", err)
+	}
+}
+
 // The workers' own counters and the kernel's tracepoints tell the same story,
 // silent wakeups included. The tracepoint sees every sleep of the thread, also
 // the few that Go's scheduler makes outside of the wait: as many as 10 % on a
@@ -63,10 +73,7 @@ func TestDisagreementIsReported(t *testing.T) {
 // nginxref does, connection by connection, what the real nginx does: the same
 // wakeups, returns and erroneous accepts within 2 %, and the same shares.
 func TestRealNginxDoesTheSame(t *testing.T) {
-	needTracepoints(t)
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skip("the real nginx is not installed: ", err)
-	}
+	needNginx(t)
 	for _, fix := range NginxFixes() {
 		var runs []Run
 		for _, nginx := range []string{"", "nginx"} {
