@@ -149,6 +149,14 @@ func (c *cNames) lookFor(name string) (line string) {
 	return line
 }
 
+// where says which lines of its file the name is.
+func (n cName) where() string {
+	if n.lines.First == n.lines.Last {
+		return "line " + n.lines.String()
+	}
+	return "lines " + n.lines.String()
+}
+
 // url returns a page that shows the lines.
 func (c *cNames) url(n cName) string {
 	return fmt.Sprintf("https://github.com/nginx/nginx/blob/release-%s/%s#L%d-L%d",

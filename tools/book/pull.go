@@ -50,8 +50,8 @@ func (r *renderer) twin(args []string) (string, error) {
 			return "", err
 		}
 	}
-	caption := fmt.Sprintf(`<span>C: <a href="%s">%s</a>, <code>%s</code>, lines %s of nginx %s</span>`,
-		r.b.c.url(c), c.file, args[0], c.lines, r.b.c.release)
+	caption := fmt.Sprintf(`<span>C: <a href="%s">%s</a>, <code>%s</code>, %s of nginx %s</span>`,
+		r.b.c.url(c), c.file, args[0], c.where(), r.b.c.release)
 	more := ""
 	if m.fn != nil {
 		more = command("side by side", "go run ./tools/srcmap show "+args[0])

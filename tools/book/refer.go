@@ -54,7 +54,7 @@ func (r *renderer) resolve(dest, text string) (href, class, title string, err er
 		return href, class, title, err
 	case "c":
 		c, err := r.b.c.find(rest)
-		return r.b.c.url(c), "name", fmt.Sprintf("%s, lines %s", c.file, c.lines), err
+		return r.b.c.url(c), "name", c.file + ", " + c.where(), err
 	}
 	href, err = r.resolveFile(dest)
 	return href, "", "", err
