@@ -110,6 +110,7 @@ func TestOrderOfATurn(t *testing.T) {
 	dial(t, ls, 1)
 
 	w.ProcessEventsAndTimers()
+	// book:order
 	want := []string{
 		"accept, lock held true",
 		"timer, lock held false",
@@ -118,6 +119,7 @@ func TestOrderOfATurn(t *testing.T) {
 		"posted by accept, lock held false",
 		"posted by timer, lock held false",
 	}
+	// book:end
 	if diff := cmp.Diff(want, steps); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -39,6 +39,7 @@ func InitConnection(c *event.Connection) {
 	rev.Handler = waitRequestHandler
 	c.Write.Handler = emptyHandler
 
+	// book:deferred
 	if rev.Ready {
 		// A deferred accept: there is input already.
 		if cycle.UseAcceptMutex {
@@ -49,6 +50,7 @@ func InitConnection(c *event.Connection) {
 		rev.Handler(rev)
 		return
 	}
+	// book:end
 
 	cscf := hc.addrConf.defaultServer
 
