@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # 4 workers with 100 connections each, and 200 clients that come 20 ms apart,
 # send half a request and stay. What does each worker hold, and how many
-# clients are turned away? Of nginxref, and of nginx where there is one.
+# clients are turned away? Of nginxref, and of nginx where there is one. GAP is
+# another distance, in seconds, and DELAY another accept_mutex_delay.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'kill -TERM $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
@@ -12,7 +13,7 @@ try() { # program, accept_mutex
 	cat >"$dir/nginx.conf" <<CONF
 daemon off; pid nginx.pid; error_log error.log debug_event;
 worker_processes 4;
-events { worker_connections 100; accept_mutex $2; }
+events { worker_connections 100; accept_mutex $2; accept_mutex_delay ${DELAY:-500ms}; }
 http { access_log off; server { listen 127.0.0.1:$port; location / { return 200 "hello\n"; } } }
 CONF
 	"$1" -p "$dir" -c nginx.conf -e error.log 2>/dev/null &
@@ -23,7 +24,7 @@ CONF
 		exec {fd}<>"/dev/tcp/127.0.0.1/$port"
 		printf 'GET / HTTP/1.0\r\n' >&$fd || true
 		fds+=($fd)
-		sleep 0.02
+		sleep "${GAP:-0.02}"
 	done
 	sleep 1
 	held=$(grep -oP '\d+(?=#\d+: \*\d+ accept: )' "$dir/error.log" | sort | uniq -c | awk '{print $1}' | sort -rn | paste -sd' ')
