@@ -116,6 +116,26 @@ func TestRunningOutOfDescriptors(t *testing.T) {
 	}
 }
 
+// EXCLUSIVE has woken one worker, and that one is out of descriptors: nobody
+// tells the others, and the connection waits for its timer. It is then
+// registered as with the accept mutex, without EXCLUSIVE. Until its next move
+// each connection wakes it, and another one besides.
+func TestOutOfDescriptorsWithExclusive(t *testing.T) {
+	run(t, func(w *fake.World) {
+		f := New(w, Conf{Workers: 4, Event: exclusive})
+		f.paced(4, 2*time.Millisecond) // one each: the next move comes after 16 more
+
+		f.Workers[0].Fail(fake.Accept4, 1, sys.EMFILE)
+		f.paced(1, 499*time.Millisecond)
+		w.Expect("three workers sleep, and it waits", f.Listener.Queued(), 1)
+		w.Advance(time.Millisecond)
+		w.Expect("accepted", f.Listener.Queued(), 0)
+
+		w.Expect("15 connections wake two workers each", f.paced(15, 2*time.Millisecond).Wakeups, 30)
+		w.Expect("and the ones after the move one", f.paced(15, 2*time.Millisecond).Wakeups, 15)
+	})
+}
+
 // A worker whose table is full leaves its accept before it comes to the move.
 // Once it is the first in the wait queue it stays there, and turns away
 // whoever finds it asleep, although the other worker holds nobody.
