@@ -100,7 +100,7 @@ type Connection struct {
 
 	Number    uint64 // "*N" in the log
 	StartTime core.Msec
-	Requests  int // of a listener: accepts since it was registered
+	Requests  int // of a listener: accepts that came to ReorderAcceptEvents
 
 	LogError   ConnectionLogError
 	TCPNodelay TCPNodelay
@@ -343,7 +343,7 @@ func (cycle *Cycle) ReusableConnection(c *Connection, reusable bool) {
 }
 
 // drainConnections closes some of the longest unused reusable connections
-// when less than a sixteenth of the table is free. Mirrors
+// when no more than a sixteenth of the table is free. Mirrors
 // ngx_drain_connections.
 //
 //nginx:src/core/ngx_connection.c ngx_drain_connections

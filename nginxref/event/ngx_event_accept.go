@@ -202,9 +202,9 @@ func initAccepted(ev *Event, c *Connection, ls *Listening) bool {
 }
 
 // TrylockAcceptMutex tries for the accept mutex and moves the listeners'
-// registration along with it. AcceptMutexHeld outlives the unlock at the end
+// registration along with it. AcceptMutexHeld outlives the unlock in the middle
 // of the turn: it says whether this worker's listeners are registered, which
-// must end exactly when another worker may hold the lock.
+// must end before it waits again, if another worker may hold the lock then.
 //
 //	held  trylock  what happens
 //	no    won      register the listeners, held = true
@@ -297,7 +297,8 @@ func DisableAcceptEvents(cycle *Cycle, all bool) core.Status {
 
 // ReorderAcceptEvents moves this worker to the end of the listener's wait
 // queue: the kernel walks exclusive waiters from the head, so the worker that
-// registered first would take every connection that finds it asleep. Mirrors
+// registered first would take every connection that finds it asleep. An accept
+// that fails, or that finds no free connection, does not come to it. Mirrors
 // ngx_reorder_accept_events.
 //
 //nginx:src/event/ngx_event_accept.c ngx_reorder_accept_events

@@ -33,9 +33,10 @@ const NoSpin = ^uint(0)
 //
 //	Wait + Sem.Value + U = P
 //
-// and an unlocker decrements only a Wait above 0, so that a post never lifts
-// Sem.Value above the P of that moment: the number of processes bounds it. A
-// process that dies inside its wait stays in P and costs one post.
+// and an unlocker decrements only a Wait above 0, so that Sem.Value + U is at
+// most the P of that moment: the number of processes bounds it. A process that
+// dies inside its wait stays in P and costs one post. One that dies between its
+// decrement and its post stays in U, and one waiter is never woken.
 type Shared struct {
 	Lock sys.Atomic // pid of the holder, or 0
 	Wait sys.Atomic // processes owed a post; signed: -n with n posts left over
@@ -188,9 +189,9 @@ func (mtx *Atomic) Unlock() {
 }
 
 // ForceUnlock frees the lock and wakes one waiter if pid holds it, and reports
-// whether it did. It cannot help a process that was woken and died before it
-// took the lock: the lock is free then, and the other sleepers wait for the
-// next Unlock. Mirrors ngx_shmtx_force_unlock.
+// whether it did. It cannot help where a process died that was woken and had
+// not yet taken the lock: the lock is free then, and the other sleepers wait
+// for the next Unlock. Mirrors ngx_shmtx_force_unlock.
 //
 //nginx:src/core/ngx_shmtx.c ngx_shmtx_force_unlock
 func (mtx *Atomic) ForceUnlock(pid int) bool {
