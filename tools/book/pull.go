@@ -78,11 +78,18 @@ func command(what, text string) string {
 	return `<span>` + what + `: <code>` + words(text) + `</code></span>`
 }
 
-// words makes a command line break between its words only.
+// longWord is what hardly fits a line of a phone.
+const longWord = 32
+
+// words makes a command line break between its words only, but for a word that
+// needs a line to itself: what follows that would begin another line.
 func words(text string) string {
 	list := strings.Fields(text)
 	for i, word := range list {
-		list[i] = `<span class="w">` + html.EscapeString(word) + `</span>`
+		list[i] = html.EscapeString(word)
+		if len(word) < longWord {
+			list[i] = `<span class="w">` + list[i] + `</span>`
+		}
 	}
 	return strings.Join(list, " ")
 }

@@ -40,7 +40,7 @@ func TestPageShowsWhatItPulls(t *testing.T) {
 		`<span class="w">&#39;^TestLampIsSwitched$&#39;</span>`,
 		"<code>the lamp is on</code>",
 		`<th>wakeups per connection</th>`,
-		`<th>20/s, 8 workers</th><td>8.01</td><td>3 1 6</td>`,
+		"<th>20/s, 8\u00a0workers</th><td>8.01</td><td>3 1 6</td>",
 		`<a href="runs/lamp.json.html" class="number" title="go run ./tools/lamp -json">8.01</a>`,
 		`<a href="labs/lab01-lamp.html"><code>lab01-lamp</code></a>`,
 		`<summary>Is <code>Lamp</code> on?</summary>`,

@@ -105,9 +105,9 @@ func condWords(field, value string) string {
 	case field == "rate":
 		return value + "/s"
 	case field == "workers" && value == "1":
-		return "1 worker"
+		return "1\u00a0worker"
 	case field == "workers":
-		return value + " workers"
+		return value + "\u00a0workers" // on one line of a phone's table
 	}
 	return value
 }

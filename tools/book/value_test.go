@@ -90,7 +90,7 @@ func TestTableTellsWhatDiffers(t *testing.T) {
 	}{
 		{"none@20", []string{"none, 20/s"}},
 		{"none@20,et@20", []string{"none", "et"}},
-		{"none@20,workers=1,none@20,workers=2", []string{"1 worker", "2 workers"}},
+		{"none@20,workers=1,none@20,workers=2", []string{"1\u00a0worker", "2\u00a0workers"}},
 		{"none@1,none@burst", []string{"1/s", "burst"}},
 	} {
 		got := rowTitles(splitSelectors(c.list))
