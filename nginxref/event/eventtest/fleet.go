@@ -165,9 +165,7 @@ func (w *Worker) run() {
 			w.Exit(2)
 		}
 	}
-	for {
-		w.Cycle.Actions.ProcessEventsAndTimers(w.Cycle)
-	}
+	w.Loop(func() { w.Cycle.Actions.ProcessEventsAndTimers(w.Cycle) })
 }
 
 // Registered reports whether a listener is in the worker's epoll set.

@@ -16,7 +16,7 @@ type Options struct {
 	// more are a failure. 0 is 100,000.
 	Steps int
 	// Patience bounds by the wall clock how long a process may run without a
-	// call; 0 is 10 s.
+	// call; 0 is 10 s. Time in which this program does not run does not count.
 	Patience time.Duration
 
 	// Departures is how often a schedule that Explore tries may depart from

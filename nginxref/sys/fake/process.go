@@ -159,6 +159,23 @@ func (p *Process) Do(code func()) bool {
 	return p.state == idle
 }
 
+// idleTurns is after how many turns of a loop without a kernel call there will
+// be no other: nobody else runs meanwhile, so nothing changes.
+const idleTurns = 1000
+
+// Loop does turn again and again, for as long as the process lives.
+func (p *Process) Loop(turn func()) {
+	for idle := 0; idle < idleTurns; {
+		calls := p.Counts.Calls
+		turn()
+		if idle++; p.Counts.Calls != calls {
+			idle = 0
+		}
+	}
+	p.w.Broken("every turn of the loop calls the kernel", fmt.Sprintf(
+		"%s has turned %d times without a call: does a turn return before it waits?", p.Name, idleTurns))
+}
+
 // Sleep sleeps for d, which is what being busy for d looks like to others.
 func (p *Process) Sleep(d time.Duration) {
 	p.begin(Nanosleep, false)

@@ -268,20 +268,70 @@ func TestGoexitIsAFailureOfTheScenario(t *testing.T) {
 	says(t, f, "worker 1 ended its goroutine")
 }
 
-// The watchdog goes by the wall clock: it cannot come too early here, the
-// process never makes a call.
-func TestProcessThatLoopsIsReported(t *testing.T) {
-	var stop atomic.Bool
-	f := failure(t, fake.Options{Patience: 100 * time.Millisecond}, func(w *fake.World) {
+// stuckIn runs a process that calls code behind its first call, and returns
+// what is said of it. The watchdog goes by the wall clock: it cannot come too
+// early here, code makes no call.
+func stuckIn(t *testing.T, code func()) *fake.Failure {
+	return failure(t, fake.Options{Patience: 100 * time.Millisecond}, func(w *fake.World) {
 		w.Start("worker 1", func(p *fake.Process) {
 			p.SchedYield()
-			for !stop.Load() {
-			}
+			code()
 		})
 		w.Settle()
 	})
-	stop.Store(true)
-	says(t, f, "worker 1 has not, for 100ms", "process_test.go", "sched_yield")
+}
+
+func TestProcessThatLoopsIsReported(t *testing.T) {
+	var stop atomic.Bool
+	defer stop.Store(true)
+	for _, c := range []struct {
+		function string
+		code     func()
+	}{
+		{"loopFirst", func() { loopFirst(&stop) }},
+		// The first one still runs.
+		{"loopSecond", func() { loopSecond(&stop) }},
+	} {
+		says(t, stuckIn(t, c.code), "worker 1 has not for 100ms", "process_test.go", "sched_yield", c.function)
+	}
+}
+
+//go:noinline
+func loopFirst(stop *atomic.Bool) {
+	for !stop.Load() {
+	}
+}
+
+//go:noinline
+func loopSecond(stop *atomic.Bool) {
+	for !stop.Load() {
+	}
+}
+
+// A process that waits for what no kernel call will bring is no better.
+func TestProcessThatWaitsOutsideOfTheKernelIsReported(t *testing.T) {
+	forever := make(chan struct{})
+	defer close(forever)
+	says(t, stuckIn(t, func() { <-forever }), "worker 1 has not for 100ms", "[chan receive]", "process_test.go")
+}
+
+// A loop whose turns call nothing is found by their number, not by the clock.
+func TestLoopWithoutCallsIsReported(t *testing.T) {
+	turns := 0
+	f := failure(t, fake.Options{Patience: time.Hour}, func(w *fake.World) {
+		w.Start("worker 1", func(p *fake.Process) {
+			p.Loop(func() {
+				if turns++; turns <= 10 {
+					p.SchedYield()
+				}
+			})
+		})
+		w.Settle()
+	})
+	says(t, f, "worker 1 has turned 1000 times without a call", ">  10")
+	if turns != 1010 {
+		t.Errorf("%d turns, want 1010", turns)
+	}
 }
 
 func TestProcessThatNeverSleepsIsReported(t *testing.T) {

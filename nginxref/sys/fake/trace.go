@@ -190,13 +190,11 @@ func lockName(lock, wait bool) string {
 	return "F_SETLK, F_WRLCK"
 }
 
-// goroutineWith returns the stack of the goroutine that runs and whose stack
-// holds text, out of a dump of all.
+// goroutineWith returns the stack of the goroutine whose stack holds text, out
+// of a dump of all.
 func goroutineWith(dump []byte, text string) string {
 	for _, g := range bytes.Split(dump, []byte("\n\n")) {
-		header, _, _ := bytes.Cut(g, []byte("\n"))
-		runs := bytes.Contains(header, []byte("[run"))
-		if runs && bytes.Contains(g, []byte(text)) {
+		if bytes.Contains(g, []byte(text)) {
 			return string(g)
 		}
 	}

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -183,13 +184,18 @@ func (w *World) hand(q *Process) {
 	q.baton <- struct{}{}
 }
 
+// looks is how often the watchdog looks within Options.Patience. It counts
+// looks, not time: a machine that stands still is not taken for a loop.
+const looks = 20
+
 // await waits for the processor to come back to the scenario, and ends the
-// scenario if a rule was broken meanwhile. It watches by the wall clock for a
-// process that keeps the processor without calling the kernel.
+// scenario if a rule was broken meanwhile. It watches for a process that keeps
+// the processor without calling the kernel.
 func (w *World) await() {
-	watchdog := time.NewTimer(w.opts.Patience)
+	watchdog := time.NewTicker(w.opts.Patience / looks)
 	defer watchdog.Stop()
-	for seen := w.alive.Load(); ; {
+	seen, idle := w.alive.Load(), 0
+	for {
 		select {
 		case <-w.baton:
 			if w.failure != nil {
@@ -198,27 +204,31 @@ func (w *World) await() {
 			return
 		case <-watchdog.C:
 		}
-		if w.alive.Load() == seen {
+		if now := w.alive.Load(); now != seen {
+			seen, idle = now, 0
+		} else if idle++; idle == looks {
 			w.stuck()
 		}
-		seen = w.alive.Load()
-		watchdog.Reset(w.opts.Patience)
 	}
 }
 
-// stuck fails the scenario because of the process that runs and runs.
+// stuck fails the scenario because of the process that runs and runs. Its
+// goroutine cannot be ended, and may keep a thread busy for good: the others
+// get one more.
 func (w *World) stuck() {
 	p := w.running.Load()
 	if p == nil { // it just came back
 		return
 	}
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	p.doomed.Store(true) // should it call the kernel after all, it ends there
 	p.stuck = true
 	w.failure = &Failure{
-		Rule:   "a process calls the kernel now and then",
-		Detail: p.Name + " has not, for " + w.opts.Patience.String() + ": an endless loop?",
-		Stack:  stackOf(p),
-		Step:   len(w.steps),
+		Rule: "a process calls the kernel now and then",
+		Detail: fmt.Sprintf("%s has not for %v: an endless loop, or a wait for something that is not the kernel's?",
+			p.Name, w.opts.Patience),
+		Stack: stackOf(p),
+		Step:  len(w.steps),
 	}
 	panic(broken{})
 }
@@ -249,9 +259,10 @@ func (w *World) scenarioOnly(name string) {
 	}
 }
 
-// stackOf returns the stack of the goroutine that runs p's code.
+// stackOf returns the stack of the goroutine that runs p's code. There may be
+// others, of worlds that have ended, that run still.
 func stackOf(p *Process) string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	return goroutineWith(buf, "fake.(*Process).run(")
+	return goroutineWith(buf, fmt.Sprintf("fake.(*Process).run(%p", p))
 }
