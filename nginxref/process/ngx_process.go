@@ -112,8 +112,8 @@ func (p *Process) SpawnProcess(cycle *event.Cycle, proc SpawnProc, data any, nam
 }
 
 // openChannel makes the two ends of a new process's channel. The master is
-// sent SIGIO when the other end is closed; on Linux also for room in a channel
-// that was full, on FreeBSD for each message that is read.
+// sent SIGIO when the other end is closed, and for room in it: on Linux only if
+// the channel was full.
 //
 // DIVERGES: its own function; in nginx it is part of ngx_spawn_process. The
 // ends are close-on-exec from the start.

@@ -207,7 +207,7 @@ func (mtx *Atomic) ForceUnlock(pid int) bool {
 
 // wakeup posts the semaphore once for one waiter, if there is one. The
 // decrement is the unlocker's, not the woken process's: two unlocks in a row
-// then wake two waiters and not the same one twice. Mirrors ngx_shmtx_wakeup.
+// then do not post twice for one waiter. Mirrors ngx_shmtx_wakeup.
 //
 //nginx:src/core/ngx_shmtx.c ngx_shmtx_wakeup
 func (mtx *Atomic) wakeup() {
