@@ -100,8 +100,8 @@ func (p *Process) MasterProcessCycle(cycle *event.Cycle) {
 				delay = 50 // 183
 			}
 
-			// A worker that reads the message may raise SIGIO here: to
-			// send it again each time would keep both busy.
+			// On some systems a worker that reads the message raises SIGIO
+			// here: to send it again each time would keep both busy.
 			if sigio != 0 { // 186
 				sigio--  // 187
 				continue // 188

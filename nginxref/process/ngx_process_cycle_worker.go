@@ -334,9 +334,9 @@ func (p *Process) workerProcessExit(cycle *event.Cycle) {
 }
 
 // channelHandler does what the messages of the master say. It reads until the
-// channel is empty: several may have come with one event. When the master is
-// gone it closes the channel and the worker goes on. Mirrors
-// ngx_channel_handler.
+// channel is empty: several may have come with one event. When nobody has the
+// other end any more, neither the master nor a sibling, it closes the channel
+// and the worker goes on. Mirrors ngx_channel_handler.
 //
 //nginx:src/os/unix/ngx_process_cycle.c ngx_channel_handler
 //nginx:omit 1033, 1041-1043 epoll is the only event method
