@@ -1,35 +1,98 @@
 package lab
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"herd/nginxref/sys/fake"
 )
+
+// patience is how long a lab's code may run without a kernel call. What is
+// right takes microseconds.
+const patience = 3 * time.Second
 
 // Run runs scenario on the deterministic kernel and ends the check if a rule
 // of it is broken.
 func (t *T) Run(scenario func(w *fake.World)) {
 	t.tb.Helper()
-	t.judge(fake.Run(scenario, fake.Options{Slice: 200}))
+	t.judge(fake.Run(scenario, fake.Options{Slice: 200, Patience: patience}))
 }
 
 // Explore runs scenario under every schedule that departs from the plainest
 // one at most departures times.
 func (t *T) Explore(departures int, scenario func(w *fake.World)) {
 	t.tb.Helper()
-	t.judge(fake.Explore(scenario, fake.Options{Departures: departures}))
+	t.judge(fake.Explore(scenario, fake.Options{Departures: departures, Patience: patience}))
+}
+
+// Do runs the lab's code as a process that has nothing to do with any other,
+// and ends the check if it panics or does not come to an end.
+func (t *T) Do(code func()) {
+	t.tb.Helper()
+	t.Run(func(w *fake.World) { w.Process("your code").Do(code) })
 }
 
 // judge ends the check if r holds a failure, with the steps that led to it.
 func (t *T) judge(r *fake.Report) {
 	t.tb.Helper()
-	if r.Failure == nil {
+	f := r.Failure
+	if f == nil {
 		if !r.Complete {
 			t.tb.Fatalf("lab %02d: the check is too large: %d schedules did not cover it", t.lab.Number, r.Schedules)
 		}
 		return
 	}
-	if function, ok := NotWritten(r.Failure.Detail); ok {
+	if function, ok := NotWritten(f.Detail); ok {
 		t.missing(function)
 	}
+	cutLoop(f)
+	if at := t.lab.Where(f.Stack); len(at) > 0 {
+		f.Stack = "  at " + strings.Join(at, "\n  at ")
+	}
 	t.tb.Fatalf("lab %02d part %s: wrong\n%s\n  handout: %s\n  read: %s",
-		t.lab.Number, t.check.Part, r.Failure, t.check.Sentence, t.check.Read)
+		t.lab.Number, t.check.Part, f, t.check.Sentence, t.check.Read)
+}
+
+// How long the steps may be that a process repeats for ever, and how often it
+// has to repeat them.
+const (
+	maxPeriod = 60
+	manyTimes = 20
+)
+
+// cutLoop ends the story of processes that never come to rest where the first
+// of them has gone round once: what follows is the same again.
+func cutLoop(f *fake.Failure) {
+	if f.Rule != fake.ComeToRest {
+		return
+	}
+	byWho := map[string][]int{}
+	for i, step := range f.Steps {
+		byWho[step.Who] = append(byWho[step.Who], i)
+	}
+	for who, at := range byWho {
+		first, period := repeats(f.Steps, at)
+		if period == 0 || at[first+period-1] >= f.Step {
+			continue
+		}
+		f.Step = at[first+period-1] + 1
+		f.Detail = fmt.Sprintf("%s goes round and round: its last steps here, %d of them, are all that it does from now on",
+			who, period)
+	}
+}
+
+// repeats returns where the steps at these places begin to be the same again
+// and again up to the end, and how many make a round; 0 if they are not.
+func repeats(steps []fake.Step, at []int) (first, period int) {
+	for period = 1; period <= maxPeriod; period++ {
+		first = len(at) - period
+		for first > 0 && steps[at[first-1]].What == steps[at[first-1+period]].What {
+			first--
+		}
+		if len(at)-first >= manyTimes*period {
+			return first, period
+		}
+	}
+	return 0, 0
 }

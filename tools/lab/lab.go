@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -178,7 +179,11 @@ func (l *Lab) run(tb testing.TB, check *Check) {
 			t.missing(function)
 			return
 		}
-		t.tb.Fatal(t.story(fmt.Sprintf("the code must not panic: %v", r)))
+		rule := fmt.Sprintf("the code must not panic: %v", r)
+		for _, at := range l.Where(string(debug.Stack())) {
+			rule += "\n  at " + at
+		}
+		t.tb.Fatal(t.story(rule))
 	}()
 	check.Run(t)
 }

@@ -32,30 +32,36 @@ func TestMutants(t *testing.T, mutants []Mutant) {
 // wrong.
 func (l *Lab) failing(t *testing.T) (ids []string) {
 	for i := range l.Checks {
-		r := &recorder{TB: t}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			l.run(r, &l.Checks[i])
-		}()
-		<-done
-		if r.failed {
+		if l.verdict(t, &l.Checks[i]).failed {
 			ids = append(ids, l.Checks[i].ID())
 		}
 	}
 	return ids
 }
 
+// verdict runs one check.
+func (l *Lab) verdict(t *testing.T, check *Check) *recorder {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.run(r, check)
+	}()
+	<-done
+	return r
+}
+
 // recorder takes a check's verdict without ending the test around it.
 type recorder struct {
 	testing.TB
 	failed bool
+	text   string // why
 }
 
 func (r *recorder) Helper() {}
 
 func (r *recorder) Fatal(args ...any) {
-	r.failed = true
+	r.failed, r.text = true, fmt.Sprint(args...)
 	runtime.Goexit()
 }
 

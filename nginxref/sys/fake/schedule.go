@@ -150,12 +150,15 @@ func (w *World) next(cur *Process, yield bool) *Process {
 	return q
 }
 
+// ComeToRest is the rule that processes break of which one can always run.
+const ComeToRest = "the processes come to rest"
+
 // point is where another process may get the processor, before a call of p
 // takes effect.
 func (p *Process) point(c Call, local bool) {
 	w := p.w
 	if w.calls++; w.calls > w.opts.Steps {
-		w.Broken("the processes come to rest", fmt.Sprintf("%d kernel calls, and one can still run: "+
+		w.Broken(ComeToRest, fmt.Sprintf("%d kernel calls, and one can still run: "+
 			"a loop that never sleeps?", w.opts.Steps))
 	}
 	if local {

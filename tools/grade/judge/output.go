@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -14,24 +12,14 @@ const (
 	printedLines = 30
 )
 
-// frame is a call in a stack trace.
-var frame = regexp.MustCompile(`(?m)^(\S+)\(.*\)\n\t\S*/([^/\s]+)/([^/\s]+\.go):(\d+)`)
-
 // where says at which lines of the student's files the stacks in output are.
 func (g *grading) where(output string) string {
-	var list []string
-	for _, m := range frame.FindAllStringSubmatch(output, -1) {
-		function, dir, file, line := m[1], m[2], m[3], m[4]
-		if dir != g.lab.Name || !slices.Contains(g.lab.Files, file) {
-			continue
-		}
-		_, function, _ = strings.Cut(function[strings.LastIndexByte(function, '/')+1:], ".")
-		at := fmt.Sprintf("\n  at %s:%s in %s", file, line, function)
-		if !slices.Contains(list, at) && len(list) < 5 {
-			list = append(list, at)
-		}
+	list := g.lab.Where(output)
+	var b strings.Builder
+	for _, at := range list[:min(len(list), 5)] {
+		b.WriteString("\n  at " + at)
 	}
-	return strings.Join(list, "")
+	return b.String()
 }
 
 // lastWords begins what a Go program says when it dies.

@@ -1,0 +1,105 @@
+package lab
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"herd/nginxref/sys"
+	"herd/nginxref/sys/fake"
+)
+
+// said returns what a check whose code is in this file ends with.
+func said(t *testing.T, run func(*T)) string {
+	t.Helper()
+	l := &Lab{Name: "lab", Files: []string{"fake_test.go"}}
+	return l.verdict(t, &Check{Part: "A", Sentence: "The rule.", Read: "the book", Run: run}).text
+}
+
+func says(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
+}
+
+// over ends the loops that the tests leave behind.
+var over atomic.Bool
+
+//go:noinline
+func spins() {
+	for !over.Load() {
+	}
+}
+
+// A loop that calls nothing is named by its function, and the checks behind it
+// are judged as if there were none.
+func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
+	defer over.Store(true)
+	l := &Lab{Name: "lab", Files: []string{"fake_test.go"}, Checks: []Check{
+		{Part: "A", Name: "loops", Run: func(t *T) {
+			t.Run(func(w *fake.World) {
+				w.Start("worker 1", func(p *fake.Process) {
+					p.SchedYield()
+					spins()
+				})
+				w.Settle()
+			})
+		}},
+		{Part: "A", Name: "loops-alone", Run: func(t *T) { t.Do(spins) }},
+		{Part: "A", Name: "is-right", Run: func(t *T) {
+			t.Explore(2, func(w *fake.World) {
+				for range 2 {
+					w.Start("worker", func(p *fake.Process) { p.SchedYield() })
+				}
+				w.Settle()
+			})
+		}},
+	}}
+	for i, who := range []string{"worker 1", "your code"} {
+		says(t, l.verdict(t, &l.Checks[i]).text, who+" has not for 3s", "at fake_test.go:", " in spins")
+	}
+	if r := l.verdict(t, &l.Checks[2]); r.failed {
+		t.Error(r.text)
+	}
+}
+
+func TestPanicIsReportedWithItsPlaceAlone(t *testing.T) {
+	panics := func() { panic("oops") }
+	for _, text := range []string{
+		said(t, func(t *T) { t.Do(panics) }),
+		said(t, func(t *T) { panics() }), // in the check, without a process
+	} {
+		says(t, text, "oops", "at fake_test.go:", "handout: The rule.")
+		if strings.Contains(text, "goroutine") {
+			t.Errorf("the stack as Go prints it:\n%s", text)
+		}
+	}
+}
+
+// The 100,000 calls of a loop tell nothing. How it came to the loop does.
+func TestStoryOfALoopEndsWithItsFirstRound(t *testing.T) {
+	text := said(t, func(t *T) {
+		t.Run(func(w *fake.World) {
+			s0 := w.Listen()
+			for _, name := range []string{"worker 1", "worker 2"} {
+				w.Start(name, func(p *fake.Process) {
+					ep, _ := p.EpollCreate()
+					var addr sys.Sockaddr
+					for {
+						p.EpollWait(ep, nil, -1)
+						p.Accept4(p.Fd(s0), &addr)
+					}
+				}, s0)
+			}
+			w.Settle()
+		})
+	})
+	says(t, text, "the processes come to rest", "worker 1 goes round and round", "2 of them", `
+    1     0.000 ms  worker 1  epoll_create1() = 4
+    2     0.000 ms  worker 1  epoll_wait(4 epoll, for ever) = EINVAL
+>   3     0.000 ms  worker 1  accept4(3 s0) = EAGAIN
+`)
+}
