@@ -140,7 +140,7 @@ type Cycle struct {
 	Parent    int  // process id of whoever started this master
 
 	// ngx_event.c
-	EventTimerAlarm    alarm
+	EventTimerAlarm    bool // set by the timer signal, cleared by the wait it interrupts
 	UseAcceptMutex     bool
 	AcceptEvents       bool // nginx's rtsig only: set, the holder re-enables
 	AcceptMutexHeld    bool // see TrylockAcceptMutex for its states

@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -17,13 +18,8 @@ type epollModule struct {
 
 	notifyFd      int
 	notifyEvent   Event
-	notifyConn    Connection
 	notifyHandler atomic.Pointer[Handler]
 }
-
-// notifyIndex stands for notifyConn where others have their place in the
-// table of connections.
-const notifyIndex = math.MaxInt32
 
 // notifyInc is what Notify adds to the eventfd's counter.
 var notifyInc = binary.NativeEndian.AppendUint64(nil, 1)
@@ -43,14 +39,12 @@ func eventData(c *Connection, instance bool) uint64 {
 
 // connectionOf undoes eventData.
 func (cycle *Cycle) connectionOf(data uint64) (c *Connection, instance bool) {
-	if data>>1 == notifyIndex {
-		return &cycle.epoll.notifyConn, data&1 == 1
-	}
 	return &cycle.Connections[data>>1], data&1 == 1
 }
 
-// NotifyData is what the kernel reports for the notify eventfd.
-const NotifyData = uint64(notifyIndex) << 1
+// NotifyData is what the kernel reports for the notify eventfd, where others
+// have their place in the table of connections.
+const NotifyData = uint64(math.MaxInt32) << 1
 
 // epollInit makes the epoll instance, the notify eventfd and the list that
 // events are returned in. Mirrors ngx_epoll_init.
@@ -89,6 +83,7 @@ func (cycle *Cycle) epollInit() core.Status {
 // Mirrors ngx_epoll_notify_init.
 //
 //nginx:src/event/modules/ngx_epoll_module.c ngx_epoll_notify_init
+//nginx:omit 408-410 no connection, see takeNotification
 func (cycle *Cycle) notifyInit() core.Status {
 	m := &cycle.epoll // DIVERGES: statics in nginx
 
@@ -105,14 +100,6 @@ func (cycle *Cycle) notifyInit() core.Status {
 	m.notifyEvent.Handler = cycle.notifyHandler // 404
 	m.notifyEvent.Log = cycle.Log               // 405
 	m.notifyEvent.Active = true                 // 406
-
-	m.notifyConn.Fd = m.notifyFd       // 408
-	m.notifyConn.Read = &m.notifyEvent // 409
-	m.notifyConn.Log = cycle.Log       // 410
-	// DIVERGES: a place that is not in the table, and an event that is never
-	// active, where C has NULL and no EPOLLOUT comes.
-	m.notifyConn.index = notifyIndex
-	m.notifyConn.Write = &Event{}
 
 	ee := sys.MakeEpollEvent(sys.EPOLLIN|sys.EPOLLET, NotifyData) // 412-413
 
@@ -157,9 +144,10 @@ func (cycle *Cycle) notifyHandler(ev *Event) {
 	handler(ev)                        // 456
 }
 
-// Notify has the loop call handler; it may be called by any thread. The
-// handler is stored before the eventfd is written, or the loop could wake and
-// find none. Mirrors ngx_epoll_notify.
+// Notify interrupts the loop's wait, as a signal interrupts nginx's, and has
+// the loop's thread call handler; it may be called by any thread. The handler
+// is stored before the eventfd is written, or the loop could wake and find
+// none. Mirrors ngx_epoll_notify.
 //
 //nginx:src/event/modules/ngx_epoll_module.c ngx_epoll_notify
 //nginx:omit 767 notifyInc
@@ -360,7 +348,10 @@ func (cycle *Cycle) ProcessEvents(timer core.Msec, flags uint) core.Status {
 
 	events, err := cycle.Kernel.EpollWait(m.fd, m.eventList, int(int32(timer))) // 800
 
-	if flags&UpdateTime != 0 || cycle.EventTimerAlarm.Load() { // 804
+	// DIVERGES: a signal comes as a notification.
+	events, err = cycle.takeNotification(events, err)
+
+	if flags&UpdateTime != 0 || cycle.EventTimerAlarm { // 804
 		cycle.Time.TimeUpdate() // 805
 	}
 
@@ -369,9 +360,9 @@ func (cycle *Cycle) ProcessEvents(timer core.Msec, flags uint) core.Status {
 
 		if err == sys.EINTR { // 809
 
-			if cycle.EventTimerAlarm.Load() { // 811
-				cycle.EventTimerAlarm.Store(false) // 812
-				return core.OK                     // 813
+			if cycle.EventTimerAlarm { // 811
+				cycle.EventTimerAlarm = false // 812
+				return core.OK                // 813
 			}
 
 			level = core.LogInfo // 816
@@ -398,6 +389,34 @@ func (cycle *Cycle) ProcessEvents(timer core.Msec, flags uint) core.Status {
 	}
 
 	return core.OK // 935
+}
+
+// takeNotification makes of a notification what a signal is to nginx's wait:
+// its handler has run before anything else is looked at, and the wait was
+// interrupted, unless it has other events to report.
+//
+// DIVERGES: nginx's signal handler runs on this very thread. Go's would run on
+// it too late, or on another; and a signal that comes right before the wait
+// does not interrupt it, so that nginx sleeps on.
+func (cycle *Cycle) takeNotification(events int, err sys.Errno) (int, sys.Errno) {
+	m := &cycle.epoll
+
+	if err != 0 {
+		return events, err
+	}
+	list := m.eventList[:events]
+	i := slices.IndexFunc(list, func(ee sys.EpollEvent) bool { return ee.Data() == NotifyData })
+	if i == -1 {
+		return events, 0
+	}
+
+	m.notifyEvent.Handler(&m.notifyEvent)
+
+	if events == 1 {
+		return -1, sys.EINTR
+	}
+	copy(list[i:], list[i+1:])
+	return events - 1, 0
 }
 
 // processEvent handles one reported event: reading first, then writing. An

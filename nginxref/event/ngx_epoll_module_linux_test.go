@@ -150,12 +150,12 @@ func TestWaitThatFailsEndsTheTurnWithoutEvents(t *testing.T) {
 			w.Log.Level = core.LogInfo
 			w.lines = nil
 			w.kernel.wait = func([]sys.EpollEvent, int) (int, sys.Errno) { return c.n, c.err }
-			w.EventTimerAlarm.Store(c.alarm)
+			w.EventTimerAlarm = c.alarm
 			w.mustBe(c.status, w.ProcessEvents(c.timer, UpdateTime))
 			if got := strings.Join(w.lines, "\n"); got != c.log {
 				t.Errorf("log %q, want %q", got, c.log)
 			}
-			if w.EventTimerAlarm.Load() {
+			if w.EventTimerAlarm {
 				t.Error("the alarm is still set")
 			}
 		})
@@ -184,7 +184,7 @@ func TestTimeIsUpdatedAfterTheWaitIfAsked(t *testing.T) {
 				w.kernel.now = 2000e6
 				return -1, sys.EINTR
 			}
-			w.EventTimerAlarm.Store(c.alarm)
+			w.EventTimerAlarm = c.alarm
 			w.ProcessEvents(10, c.flags)
 			if w.Time.CurrentMsec != c.want {
 				t.Errorf("the time is %d, want %d", w.Time.CurrentMsec, c.want)

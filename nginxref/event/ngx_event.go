@@ -6,7 +6,6 @@ package event
 
 import (
 	"math"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -61,9 +60,6 @@ type Event struct {
 	queue          queue.Queue
 	notifications  uint32 // notify event only: writes since the last read
 }
-
-// alarm is set by the timer signal and cleared by the loop.
-type alarm = atomic.Bool
 
 // Event flags passed to AddEvent and DelEvent.
 const (
@@ -147,15 +143,14 @@ func (cycle *Cycle) ProcessEventsAndTimers() {
 	cycle.ProcessPosted(&cycle.PostedEvents) // 263
 }
 
-// TimerSignal notes that the timer signal came; the process calls it, by any
-// thread, and then wakes the loop: half of ngx_timer_signal_handler.
-func (cycle *Cycle) TimerSignal() { cycle.EventTimerAlarm.Store(true) }
+// TimerSignal is what the process does when the timer signal interrupts the
+// wait: the clock is to be read. Mirrors ngx_timer_signal_handler.
+//
+//nginx:src/event/ngx_event.c ngx_timer_signal_handler
+func (cycle *Cycle) TimerSignal() {
+	cycle.EventTimerAlarm = true // 604
 
-// TimerSignalSeen ends what TimerSignal began, on the loop's thread: the signal
-// is an event here, where nginx has it interrupt the wait.
-func (cycle *Cycle) TimerSignalSeen() {
-	cycle.EventTimerAlarm.Store(false)
-	cycle.Log.Debug(core.LogDebugEvent, 0, "timer signal")
+	cycle.Log.Debug(core.LogDebugEvent, 0, "timer signal") // 607
 }
 
 // HandleReadEvent makes sure that the kernel watches for input, if none is

@@ -2,6 +2,7 @@ package event
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -99,5 +100,62 @@ func TestNotifyReadsTheCounterBeforeItOverflows(t *testing.T) {
 	}
 	if w.logged("[alert]") != 0 {
 		t.Errorf("log %q", w.lines)
+	}
+}
+
+// A notification is what a signal is to nginx: its handler has run when the
+// wait is over, which was interrupted unless it has events too.
+//
+//	t0
+//	 |
+//	e0
+//	 | (et)
+//	n0, and s0 in the second case
+func TestNotificationInterruptsTheWait(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		input  bool // on another descriptor
+		alarm  bool // it is the timer signal
+		status core.Status
+		ran    string
+	}{
+		{"alone", false, false, core.Error, "notification"},
+		{"alone, the timer signal", false, true, core.OK, "notification"},
+		{"with input", true, false, core.OK, "notification input"},
+		{"with input, the timer signal", true, true, core.OK, "notification input"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorker(t)
+			w.start()
+			w.Log.Level = core.LogInfo
+			w.lines = nil
+			ran := []string{}
+			c, peer := w.pair()
+			c.Read.Handler = func(*Event) { ran = append(ran, "input") }
+			w.mustBe(core.OK, w.AddEvent(c.Read, ReadEvent, ClearEvent))
+			var h Handler = func(*Event) {
+				ran = append(ran, "notification")
+				if test.alarm {
+					w.TimerSignal()
+				}
+			}
+			if test.input {
+				send(t, peer, "x")
+			}
+			w.mustBe(core.OK, w.Notify(&h))
+
+			w.mustBe(test.status, w.ProcessEvents(TimerInfinite, 0))
+
+			if got := strings.Join(ran, " "); got != test.ran {
+				t.Errorf("%q ran, want %q", got, test.ran)
+			}
+			if logged := w.logged("[info] epoll_wait() failed (4: ") == 1; logged != (test.status == core.Error) {
+				t.Errorf("the interruption is logged: %v; log %q", logged, w.lines)
+			}
+			// As nginx: only an interrupted wait has seen the alarm.
+			if w.EventTimerAlarm != (test.alarm && test.input) {
+				t.Errorf("the alarm is set: %v", w.EventTimerAlarm)
+			}
+		})
 	}
 }

@@ -107,11 +107,17 @@ func birthFd() int {
 }
 
 // A child's loop runs on the main thread, which only init can reserve. Signals
-// are collected before anything else, because before that they end the
-// process, where a forked child has its parent's handlers.
+// are collected before anything else: the child is born with them blocked (see
+// MasterProcessCycle), and one that comes before that waits.
+//
+// DIVERGES: a forked child has its parent's handlers. When Go's runtime starts
+// it unblocks HUP, INT, QUIT, TERM and CHLD in every thread, and before they are
+// collected the first four end the process, in its first millisecond. The
+// master replaces it, as it replaces a worker that anybody else has ended.
 func init() {
 	if born != -1 {
 		runtime.LockOSThread()
+		blockSignals()
 		bornSignals = notifySignals()
 	}
 }

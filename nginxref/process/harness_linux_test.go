@@ -96,7 +96,7 @@ func must[T any](v T, err error) T {
 
 // ---- what runs in the master and in the workers ----
 
-var testApp = App{Configure: configure}
+var testApp = App{Configure: configure, Procs: map[string]Proc{newborn: beNewborn}}
 
 func configure(cycle *event.Cycle, text []byte) error {
 	var conf conf

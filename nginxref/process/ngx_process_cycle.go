@@ -15,18 +15,28 @@ import (
 // other children meanwhile: the master waits for all of them. Mirrors
 // ngx_master_process_cycle.
 //
-// DIVERGES: nothing needs to be blocked, because a signal is only noted until
-// sigsuspend (see signals.go). It returns; nginx exits.
+// The signals are blocked for the sake of what the master starts: a worker must
+// not die of one that it cannot handle yet. The master itself only notes them
+// until sigsuspend.
+//
+// DIVERGES: other threads than the master's have nothing blocked (see
+// signals.go). It returns; nginx exits.
 //
 //nginx:src/os/unix/ngx_process_cycle.c ngx_master_process_cycle
-//nginx:omit 87-104 nothing needs to be blocked
+//nginx:omit 104 the mask is not needed again
 //nginx:omit 107-116 a string grows by itself
 //nginx:omit 132, 217, 236, 250 no cache
 func (p *Process) MasterProcessCycle(cycle *event.Cycle) {
 	// DIVERGES: Pdeathsig tells of the death of the thread that started a
-	// worker.
+	// worker, and the mask is a thread's.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+
+	restore, err := blockSignals() // 87-99
+	defer restore()                // DIVERGES: the thread goes on
+	if err != nil {                // 99
+		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "sigprocmask() failed") // 100
+	}
 
 	title := "master process" // 119
 

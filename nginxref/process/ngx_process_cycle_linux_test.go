@@ -248,7 +248,7 @@ func TestChangeOfBinaryAndBack(t *testing.T) {
 		s.bye(s.greeted())
 	}
 
-	syscall.Kill(newBinary, syscall.SIGTERM)
+	syscall.Kill(newBinary, syscall.SIGKILL)
 	s.pidFileBack()
 	s.idle()
 	if again := s.pids(0, 1); !slices.Equal(again, now) {
@@ -265,14 +265,15 @@ func TestWorkersReturnWhenTheNewBinaryEndsAfterWinch(t *testing.T) {
 	s.signal(syscall.SIGWINCH)
 	s.logged(2, `worker process \d+ exited with code 0`)
 
-	syscall.Kill(newBinary, syscall.SIGTERM)
+	syscall.Kill(newBinary, syscall.SIGKILL)
 	s.pids(0, 1, old...)
 	s.pidFileBack()
 	s.bye(s.greeted())
 }
 
 // changeBinary sends USR2 and returns the new process, which owns the pid
-// file's place.
+// file's place. It is born with all that nginx handles blocked, and leaves it
+// so: only KILL ends it.
 func (s *server) changeBinary() (pid int) {
 	s.t.Helper()
 	s.signal(syscall.SIGUSR2)

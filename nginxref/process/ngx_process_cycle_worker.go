@@ -83,9 +83,15 @@ func (p *Process) WorkerProcessCycle(cycle *event.Cycle, worker int) {
 //nginx:src/os/unix/ngx_process_cycle.c ngx_single_process_cycle
 //nginx:omit 283-285 the environment was set at the start
 func (p *Process) SingleProcessCycle(cycle *event.Cycle) {
-	// DIVERGES: the loop's thread is the process's own.
+	// DIVERGES: the loop's thread is the process's own, and takes no signals
+	// (see signals.go).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	restore, err := blockSignals()
+	defer restore()
+	if err != nil {
+		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "sigprocmask() failed")
+	}
 
 	for _, module := range cycle.Modules { // 288
 		if module.InitProcess != nil { // 289
@@ -151,7 +157,7 @@ func (p *Process) takeOver(cycle *event.Cycle) {
 			os.Exit(2)
 		}
 	}
-	p.loop.Store(cycle)
+	p.notifyMoved(cycle)
 
 	for i := range old.Connections {
 		if c := &old.Connections[i]; c.Fd != -1 && !c.Read.Accept {
@@ -164,15 +170,15 @@ func (p *Process) takeOver(cycle *event.Cycle) {
 // workerProcessInit makes a worker of the process. If that fails it exits with
 // code 2, and the master does not try again. Mirrors ngx_worker_process_init.
 //
-// DIVERGES: the environment was set at the start of the program. There is no
-// signal mask to lift and no random generator to seed. Of the other processes'
-// channels the worker was given only the ends it needs, so there are none to
-// close.
+// DIVERGES: the environment was set at the start of the program. The thread's
+// signals stay blocked (see signals.go), and there is no random generator to
+// seed. Of the other processes' channels the worker was given only the ends it
+// needs, so there are none to close.
 //
 //nginx:src/os/unix/ngx_process_cycle.c ngx_worker_process_init
 //nginx:omit 763-765 the environment was set at the start
 //nginx:omit 814-819, 832-847 no transparent proxying
-//nginx:omit 881-889 no signal mask, no random numbers
+//nginx:omit 881-889 the mask stays, no random numbers
 //nginx:omit 895-897 a new program has no old events
 //nginx:omit 909-931 it was given no channel ends that it does not need
 func (p *Process) workerProcessInit(cycle *event.Cycle, worker int) {

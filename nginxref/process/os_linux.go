@@ -25,6 +25,22 @@ func setitimer(delay core.Msec) error {
 	return err
 }
 
+// blockSignals keeps the signals that are not ignored from the calling thread,
+// and from what it starts. restore ends that.
+func blockSignals() (restore func(), err error) {
+	var set, old unix.Sigset_t
+
+	const wordBits = int(8 * unsafe.Sizeof(set.Val[0]))
+	for i := range signals {
+		if !signals[i].ignored {
+			bit := int(signals[i].signo) - 1
+			set.Val[bit/wordBits] |= 1 << (bit % wordBits)
+		}
+	}
+	err = unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old)
+	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }, err
+}
+
 func schedSetaffinity(set *event.CPUSet) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*set),
 		uintptr(unsafe.Pointer(set)))

@@ -16,6 +16,8 @@ func setAsync(fd int) error { return syscall.ENOSYS }
 
 func setitimer(delay core.Msec) error { return syscall.ENOSYS }
 
+func blockSignals() (restore func(), err error) { return func() {}, syscall.ENOSYS }
+
 func schedSetaffinity(set *event.CPUSet) error { return syscall.ENOSYS }
 
 func setDumpable() error { return syscall.ENOSYS }

@@ -14,6 +14,10 @@ import (
 //
 //	kernel -> Go's handler -> a channel of its own -> pending -> wake
 //
+// The loop's thread itself takes none, because the kernel would interrupt its
+// wait before the flag is set, and the wake would interrupt it again. os/signal
+// keeps a thread for what it was asked for.
+//
 // Each kind has its channel with room for one, and its flag. Go drops a signal
 // whose channel is full, and then an equal one is waiting in it: equal signals
 // merge, as pending signals do in the kernel, and none is lost. The flag is set
@@ -60,8 +64,9 @@ func (p *Process) startSignals(wake func()) {
 		}
 		p.collectors.Go(func() {
 			for range ch {
-				p.pending[i].Store(true)
-				wake()
+				if !p.pending[i].Swap(true) { // else it has been woken
+					wake()
+				}
 			}
 		})
 	}
@@ -90,20 +95,23 @@ func (p *Process) wake() {
 	}
 }
 
-// notify returns what ends a loop's wait: an event, where nginx's epoll_wait
-// is interrupted.
+// notify returns what interrupts a loop's wait.
 func (p *Process) notify(cycle *event.Cycle) (wake func()) {
 	p.onNotify = func(*event.Event) { p.handlePending() }
 	p.loop.Store(cycle)
 
-	return func() {
-		cycle := p.loop.Load()
-		// The timer signal has to be known before the loop looks at the
-		// clock, which is before it comes to handlePending.
-		if p.pending[alarmSignal].Load() {
-			cycle.TimerSignal()
+	return func() { p.loop.Load().Notify(&p.onNotify) }
+}
+
+// notifyMoved wakes the loop of cycle, which takes another's place, for what may
+// have woken that one too late.
+func (p *Process) notifyMoved(cycle *event.Cycle) {
+	p.loop.Store(cycle)
+
+	for i := range p.pending {
+		if p.pending[i].Load() {
+			cycle.Notify(&p.onNotify)
 		}
-		cycle.Notify(&p.onNotify)
 	}
 }
 
@@ -134,7 +142,7 @@ var alarmSignal = slices.IndexFunc(signals[:], func(s signalEntry) bool { return
 // of SIGALRM is the event core's.
 func (p *Process) handle(i int) {
 	if i == alarmSignal && p.Cycle.Process != event.ProcessMaster && p.Cycle.Conf.TimerResolution != 0 {
-		p.Cycle.TimerSignalSeen()
+		p.Cycle.TimerSignal()
 		return
 	}
 	p.signalHandler(&signals[i])

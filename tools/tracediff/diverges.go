@@ -25,17 +25,6 @@ var divergences = []divergence{
 		file:     "process/ngx_process_signal.go",
 		diverges: "Go does not say who sent a signal",
 	},
-	{
-		from: lines(`(?:epoll_wait\(\) failed \(4: .*\)\ntimer delta: -\n` + // if it was this thread that Go's handler ran on
-			`worker cycle\n(?:accept mutex .*\n)?epoll timer: .*\n)?` +
-			`epoll: fd:notify ev:0001 d:-\n` +
-			`(?:post event notify\ntimer delta: -\nposted event notify\ndelete posted event notify\n)?` +
-			`(signal .*)(?:\ntimer delta: -)?`),
-		to:       "$1\nepoll_wait() failed (4: Interrupted system call)\ntimer delta: -\n",
-		reason:   "a signal wakes the loop by an eventfd, and is handled as an event",
-		file:     "process/ngx_process_signal.go",
-		diverges: "it runs on the loop thread, when the loop is ready for it",
-	},
 }
 
 // lines compiles a pattern for whole steps.
