@@ -62,6 +62,9 @@ type conf struct {
 
 	FailInit    []int  // numbers of workers that cannot start
 	CrashInit   []int  // numbers of workers that crash when they start
+	SlowInit    int    // ms that workers take to start
+	Backlog     int    // 0: the system's
+	Level       uint   // of the log; 0: all
 	DieOnAccept string // whoever accepts while this file exists removes it and dies
 	Reload      bool   // HUP makes a new cycle; otherwise the configuration is bad
 	Hold        bool   // HUP waits for a byte from the pipe
@@ -135,6 +138,10 @@ func configure(cycle *event.Cycle, text []byte) error {
 				cycle.Log.Error(core.LogEmerg, 0, "told to fail")
 				return core.Error
 			}
+			if conf.SlowInit != 0 {
+				time.Sleep(time.Duration(conf.SlowInit) * time.Millisecond)
+				cycle.Log.Error(core.LogNotice, 0, "started slowly")
+			}
 			return core.OK
 		},
 	})
@@ -200,7 +207,7 @@ func masterMain(text []byte) {
 	kernel := must(sys.New())
 	times := core.NewTimes(kernel)
 	w := must(os.OpenFile(conf.Log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644))
-	log := &core.Log{Level: core.LogDebugAll, File: core.NewOpenFile(conf.Log, w, times, os.Getpid())}
+	log := &core.Log{Level: cmp.Or(conf.Level, core.LogDebugAll), File: core.NewOpenFile(conf.Log, w, times, os.Getpid())}
 	unix.SetNonblock(listenFd, true)
 	// Also what this test was started with: it would count in the workers.
 	unix.CloseRange(listenFd, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
@@ -289,6 +296,9 @@ func start(t *testing.T, c conf) *server {
 	s.addr = ln.Addr().String()
 	lnFile := must(ln.File())
 	defer lnFile.Close()
+	if c.Backlog != 0 {
+		unix.Listen(int(lnFile.Fd()), c.Backlog)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

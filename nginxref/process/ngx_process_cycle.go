@@ -159,6 +159,8 @@ func (p *Process) MasterProcessCycle(cycle *event.Cycle) {
 
 			// Allow new processes to start.
 			time.Sleep(100 * time.Millisecond) // 239
+			// DIVERGES: 100 ms may not be enough, see ready.go.
+			p.awaitWorkers(cycle)
 
 			live = true                                     // 241
 			p.signalWorkerProcesses(cycle, syscall.SIGQUIT) // 242

@@ -72,6 +72,13 @@ func memfile(name string, data []byte) (int, error) {
 	return fd, nil
 }
 
+// ended reports whether a child has ended, and leaves it to be waited for.
+func ended(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || info.Signo != 0
+}
+
 func sysProcAttr(pdeathsig syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: pdeathsig}
 }

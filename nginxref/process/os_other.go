@@ -26,4 +26,6 @@ func setComm(name string) {}
 
 func memfile(name string, data []byte) (int, error) { return -1, syscall.ENOSYS }
 
+func ended(pid int) bool { return true }
+
 func sysProcAttr(pdeathsig syscall.Signal) *syscall.SysProcAttr { return nil }
