@@ -3,34 +3,22 @@ package lab
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"herd/nginxref/sys/fake"
 )
-
-// patience is how long a lab's code may run without a kernel call. What is
-// right takes microseconds.
-const patience = 3 * time.Second
 
 // Run runs scenario on the deterministic kernel and ends the check if a rule
 // of it is broken.
 func (t *T) Run(scenario func(w *fake.World)) {
 	t.tb.Helper()
-	t.judge(fake.Run(scenario, fake.Options{Slice: 200, Patience: patience}))
+	t.judge(fake.Run(t.watch.scenario(scenario), fake.Options{Slice: 200, Patience: patience}))
 }
 
 // Explore runs scenario under every schedule that departs from the plainest
 // one at most departures times.
 func (t *T) Explore(departures int, scenario func(w *fake.World)) {
 	t.tb.Helper()
-	t.judge(fake.Explore(scenario, fake.Options{Departures: departures, Patience: patience}))
-}
-
-// Do runs the lab's code as a process that has nothing to do with any other,
-// and ends the check if it panics or does not come to an end.
-func (t *T) Do(code func()) {
-	t.tb.Helper()
-	t.Run(func(w *fake.World) { w.Process("your code").Do(code) })
+	t.judge(fake.Explore(t.watch.scenario(scenario), fake.Options{Departures: departures, Patience: patience}))
 }
 
 // judge ends the check if r holds a failure, with the steps that led to it.
@@ -39,7 +27,7 @@ func (t *T) judge(r *fake.Report) {
 	f := r.Failure
 	if f == nil {
 		if !r.Complete {
-			t.tb.Fatalf("lab %02d: the check is too large: %d schedules did not cover it", t.lab.Number, r.Schedules)
+			t.fail(fmt.Sprintf("lab %02d: the check is too large: %d schedules did not cover it", t.lab.Number, r.Schedules))
 		}
 		return
 	}
@@ -47,11 +35,11 @@ func (t *T) judge(r *fake.Report) {
 		t.missing(function)
 	}
 	cutLoop(f)
-	if at := t.lab.Where(f.Stack); len(at) > 0 {
-		f.Stack = "  at " + strings.Join(at, "\n  at ")
+	if at := t.places(f.Stack); at != "" {
+		f.Stack = strings.TrimPrefix(at, "\n")
 	}
-	t.tb.Fatalf("lab %02d part %s: wrong\n%s\n  handout: %s\n  read: %s",
-		t.lab.Number, t.check.Part, f, t.check.Sentence, t.check.Read)
+	t.fail(fmt.Sprintf("lab %02d part %s: wrong\n%s\n  handout: %s\n  read: %s",
+		t.lab.Number, t.check.Part, f, t.check.Sentence, t.check.Read))
 }
 
 // How long the steps may be that a process repeats for ever, and how often it

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,7 +49,16 @@ func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
 				w.Settle()
 			})
 		}},
-		{Part: "A", Name: "loops-alone", Run: func(t *T) { t.Do(spins) }},
+		{Part: "A", Name: "loops-outside", Run: func(t *T) {
+			t.Run(func(w *fake.World) {
+				w.Settle()
+				spins()
+			})
+		}},
+		{Part: "A", Name: "loops-alone", Run: func(t *T) {
+			t.Step("it is called")
+			spins()
+		}},
 		{Part: "A", Name: "is-right", Run: func(t *T) {
 			t.Explore(2, func(w *fake.World) {
 				for range 2 {
@@ -58,10 +68,10 @@ func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
 			})
 		}},
 	}}
-	for i, who := range []string{"worker 1", "your code"} {
-		says(t, l.verdict(t, &l.Checks[i]).text, who+" has not for 3s", "at fake_test.go:", " in spins")
+	for i, text := range []string{"worker 1 has not for 3s", "must come to an end", "->   1. it is called"} {
+		says(t, l.verdict(t, &l.Checks[i]).text, text, "at fake_test.go:", " in spins")
 	}
-	if r := l.verdict(t, &l.Checks[2]); r.failed {
+	if r := l.verdict(t, &l.Checks[3]); r.failed {
 		t.Error(r.text)
 	}
 }
@@ -69,7 +79,7 @@ func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
 func TestPanicIsReportedWithItsPlaceAlone(t *testing.T) {
 	panics := func() { panic("oops") }
 	for _, text := range []string{
-		said(t, func(t *T) { t.Do(panics) }),
+		said(t, func(t *T) { t.Run(func(w *fake.World) { w.Process("worker 1").Do(panics) }) }),
 		said(t, func(t *T) { panics() }), // in the check, without a process
 	} {
 		says(t, text, "oops", "at fake_test.go:", "handout: The rule.")
@@ -102,4 +112,28 @@ func TestStoryOfALoopEndsWithItsFirstRound(t *testing.T) {
     2     0.000 ms  worker 1  epoll_wait(4 epoll, for ever) = EINVAL
 >   3     0.000 ms  worker 1  accept4(3 s0) = EAGAIN
 `)
+}
+
+// A check whose code ends its goroutine has no verdict, and must not pass.
+func TestGoexitIsNoPass(t *testing.T) {
+	says(t, said(t, func(t *T) { runtime.Goexit() }), "ended the goroutine that called it")
+}
+
+// What was left behind cannot fail a test that has ended: that would end all.
+func TestLeftBehindCheckIsSilent(t *testing.T) {
+	over.Store(false)
+	var check *T
+	gone := make(chan struct{})
+	said(t, func(t *T) {
+		check = t
+		defer close(gone)
+		for !over.Load() {
+		}
+		t.Wrong("too late")
+	})
+	over.Store(true)
+	<-gone
+	if !check.watch.left.Load() || check.over {
+		t.Error("it has spoken")
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -87,18 +88,25 @@ type T struct {
 	tb    testing.TB
 	lab   *Lab
 	check *Check
+	over  bool // the check has its verdict
+
+	watch watch
+	mu    sync.Mutex
 	steps []string
 }
 
 // Step notes what happens now, in words: "worker 2 tries the lock".
 func (t *T) Step(format string, args ...any) {
+	t.watch.pass()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.steps = append(t.steps, fmt.Sprintf(format, args...))
 }
 
 // Wrong ends the check: the last step was wrong, because of rule.
 func (t *T) Wrong(rule string, args ...any) {
 	t.tb.Helper()
-	t.tb.Fatal(t.story(fmt.Sprintf(rule, args...)))
+	t.fail(t.story(fmt.Sprintf(rule, args...)))
 }
 
 // Expect ends the check as Wrong does, unless ok.
@@ -112,11 +120,29 @@ func (t *T) Expect(ok bool, rule string, args ...any) {
 // CannotShow ends the check without a verdict on the code.
 func (t *T) CannotShow(format string, args ...any) {
 	t.tb.Helper()
-	t.tb.Skip(MarkCannotShow + fmt.Sprintf(format, args...))
+	t.skip(MarkCannotShow + fmt.Sprintf(format, args...))
+}
+
+// fail ends the check with a verdict, skip without one.
+func (t *T) fail(text string) {
+	t.tb.Helper()
+	t.watch.pass()
+	t.over = true
+	t.tb.Fatal(text)
+}
+
+func (t *T) skip(text string) {
+	t.tb.Helper()
+	t.watch.pass()
+	t.over = true
+	t.tb.Skip(text)
 }
 
 // Logf notes something that is not a step.
-func (t *T) Logf(format string, args ...any) { t.tb.Logf(format, args...) }
+func (t *T) Logf(format string, args ...any) {
+	t.watch.pass()
+	t.tb.Logf(format, args...)
+}
 
 // TempDir returns a directory that is removed after the check.
 func (t *T) TempDir() string { return t.tb.TempDir() }
@@ -129,6 +155,8 @@ const keepSteps = 25
 
 // story tells how it came to the wrong step, the last one.
 func (t *T) story(rule string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "lab %02d part %s: wrong\n", t.lab.Number, t.check.Part)
 	first := max(0, len(t.steps)-keepSteps)
@@ -166,10 +194,24 @@ func (l *Lab) Test(t *testing.T) {
 	}
 }
 
-// run runs one check. A stub's panic ends it as "not written yet"; any other
-// panic of the code under test is a wrong answer, not a crash of the run.
+// run runs one check, in a goroutine of its own, which is left behind if the
+// code under test does not come back.
 func (l *Lab) run(tb testing.TB, check *Check) {
 	t := &T{tb: tb, lab: l, check: check}
+	done, returned := make(chan struct{}), false
+	go t.play(done, &returned)
+	if !t.watch.until(done) {
+		tb.Fatal(t.story(fmt.Sprintf("the code must come to an end: an endless loop, or a wait for ever?%s", t.places(t.watch.stack()))))
+	}
+	if !returned && !t.over {
+		tb.Fatal("the code ended the goroutine that called it")
+	}
+}
+
+// play runs the check. A stub's panic ends it as "not written yet"; any other
+// panic of the code under test is a wrong answer, not a crash of the run.
+func (t *T) play(done chan<- struct{}, returned *bool) {
+	defer close(done)
 	defer func() {
 		r := recover()
 		if r == nil {
@@ -179,13 +221,20 @@ func (l *Lab) run(tb testing.TB, check *Check) {
 			t.missing(function)
 			return
 		}
-		rule := fmt.Sprintf("the code must not panic: %v", r)
-		for _, at := range l.Where(string(debug.Stack())) {
-			rule += "\n  at " + at
-		}
-		t.tb.Fatal(t.story(rule))
+		t.Wrong("the code must not panic: %v%s", r, t.places(string(debug.Stack())))
 	}()
-	check.Run(t)
+	t.watch.begin()
+	t.check.Run(t)
+	*returned = true
+}
+
+// places lists where in the student's files the stacks are, each on a line.
+func (t *T) places(stacks string) string {
+	var b strings.Builder
+	for _, at := range t.lab.Where(stacks) {
+		b.WriteString("\n    at " + at)
+	}
+	return b.String()
 }
 
 // missing ends the check because function is not written yet.
@@ -195,9 +244,9 @@ func (t *T) missing(function string) {
 	if authorsTree() {
 		// Here the stubs are as they should be; tools/grade has the test
 		// that each of them says so.
-		t.tb.Skip(message)
+		t.skip(message)
 	}
-	t.tb.Fatal(message)
+	t.fail(message)
 }
 
 // authorsTree reports whether this is the tree that the course is made in: it

@@ -65,8 +65,6 @@ func (r *recorder) Fatal(args ...any) {
 	runtime.Goexit()
 }
 
-func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
-
 func (r *recorder) Skip(args ...any) { runtime.Goexit() }
 
 func (r *recorder) Logf(format string, args ...any) {}

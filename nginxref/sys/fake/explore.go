@@ -163,7 +163,7 @@ func (w *World) play(scenario func(w *World)) {
 				panic(r)
 			}
 		}
-		w.failure.Steps = w.steps
+		w.failure.Steps = w.Trace()
 		w.failure.Schedule = w.schedule()
 	}()
 	scenario(w)

@@ -40,13 +40,15 @@ type Process struct {
 	childEnd waitQueue
 
 	// The goroutine that runs its code, while it runs any.
-	baton  chan struct{}
-	gone   chan struct{} // closed at its end; nil before the first
-	exits  bool          // the process exits at the end of its code
-	doomed atomic.Bool   // the goroutine is to end at the next kernel call
-	stuck  bool
-	fresh  bool // its code has made no call yet
-	used   int  // calls since it got the processor
+	baton     chan struct{}
+	gone      chan struct{}             // closed at its end; nil before the first
+	exits     bool                      // the process exits at the end of its code
+	doomed    atomic.Bool               // the goroutine is to end at the next kernel call
+	goroutine atomic.Pointer[Goroutine] // if there is a trace
+	stuck     bool
+	fresh     bool // its code has made no call yet
+	used      int  // calls since it got the processor
+	notes     int  // lines since its last call
 
 	// While asleep.
 	queue  *waitQueue // what it is in, or nil
@@ -310,6 +312,10 @@ func (p *Process) run(code func()) {
 	<-p.baton
 	if p.doomed.Load() {
 		return
+	}
+	if p.w.tracing {
+		g := CurrentGoroutine()
+		p.goroutine.Store(&g)
 	}
 	finished := false
 	defer func() {

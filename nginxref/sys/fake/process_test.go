@@ -334,6 +334,25 @@ func TestLoopWithoutCallsIsReported(t *testing.T) {
 	}
 }
 
+// One that writes to its log meanwhile is found by its lines, before they fill
+// the memory.
+func TestLoopThatWritesLinesIsReported(t *testing.T) {
+	lines := 0
+	f := failure(t, fake.Options{Patience: time.Hour}, func(w *fake.World) {
+		w.Start("worker 1", func(p *fake.Process) {
+			for {
+				lines++
+				p.Note("again")
+			}
+		})
+		w.Settle()
+	})
+	says(t, f, "worker 1 has written 10000 lines and made no call")
+	if lines != 10001 {
+		t.Errorf("%d lines, want 10001", lines)
+	}
+}
+
 func TestProcessThatNeverSleepsIsReported(t *testing.T) {
 	f := failure(t, fake.Options{Steps: 1000}, func(w *fake.World) {
 		w.Start("worker 1", func(p *fake.Process) {

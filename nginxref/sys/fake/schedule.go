@@ -261,6 +261,7 @@ func (p *Process) begin(c Call, local bool) sys.Errno {
 		panic("fake: " + p.Name + " is dead and makes no calls")
 	}
 	p.Counts.Calls++
+	p.notes = 0
 	return p.fault(c)
 }
 

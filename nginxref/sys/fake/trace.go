@@ -1,9 +1,9 @@
 package fake
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +20,11 @@ type Step struct {
 
 // Trace returns the steps so far; the first is number 1. Run keeps them,
 // Explore only of the schedule that failed.
-func (w *World) Trace() []Step { return w.steps }
+func (w *World) Trace() []Step {
+	w.stepsMu.Lock()
+	defer w.stepsMu.Unlock()
+	return w.steps
+}
 
 // Tracing reports whether steps are kept.
 func (w *World) Tracing() bool { return w.tracing }
@@ -28,8 +32,20 @@ func (w *World) Tracing() bool { return w.tracing }
 // Note adds a line of who's to the trace.
 func (w *World) Note(who, what string) { w.trace(who, what) }
 
+// manyNotes is how many lines the code of a process may write between two
+// calls.
+const manyNotes = 10_000
+
 // Note adds a line to the trace: a message of the process's own.
-func (p *Process) Note(what string) { p.w.trace(p.Name, what) }
+func (p *Process) Note(what string) {
+	if p.doomed.Load() {
+		runtime.Goexit()
+	}
+	p.w.trace(p.Name, what)
+	if p.notes++; p.notes > manyNotes {
+		p.w.Broken(callsNowAndThen, fmt.Sprintf("%s has written %d lines and made no call: an endless loop?", p.Name, manyNotes))
+	}
+}
 
 // Name gives a word of shared memory a name in the trace; word is a
 // *sys.Atomic or a *sys.Futex. Others are called word 1, word 2 and so on.
@@ -43,6 +59,8 @@ func (w *World) trace(who, what string) {
 		what += "  wakes " + strings.Join(w.woken, ", ")
 		w.woken = w.woken[:0]
 	}
+	w.stepsMu.Lock()
+	defer w.stepsMu.Unlock()
 	w.steps = append(w.steps, Step{w.Now(), who, what})
 }
 
@@ -188,15 +206,4 @@ func lockName(lock, wait bool) string {
 		return "F_SETLKW, F_WRLCK"
 	}
 	return "F_SETLK, F_WRLCK"
-}
-
-// goroutineWith returns the stack of the goroutine whose stack holds text, out
-// of a dump of all.
-func goroutineWith(dump []byte, text string) string {
-	for _, g := range bytes.Split(dump, []byte("\n\n")) {
-		if bytes.Contains(g, []byte(text)) {
-			return string(g)
-		}
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,7 @@ type World struct {
 	rules   []rule
 	failure *Failure
 	tracing bool
+	stepsMu sync.Mutex // one that is stuck may write still
 	steps   []Step
 	woken   []string // processes that the current step has woken
 }
@@ -82,6 +84,10 @@ func (w *World) Now() time.Duration { return time.Duration(w.now - bootNsec) }
 
 // Processes returns all processes that ever were, in the order they started.
 func (w *World) Processes() []*Process { return w.processes }
+
+// Progress returns how many kernel calls were begun so far. Any goroutine may
+// ask, at any time: one that watches whether the scenario gets on.
+func (w *World) Progress() int64 { return w.alive.Load() }
 
 // Total returns the counts of all processes together.
 func (w *World) Total() Counts {
@@ -212,6 +218,9 @@ func (w *World) await() {
 	}
 }
 
+// callsNowAndThen is the rule of who has the processor.
+const callsNowAndThen = "a process calls the kernel now and then"
+
 // stuck fails the scenario because of the process that runs and runs. Its
 // goroutine cannot be ended, and may keep a thread busy for good: the others
 // get one more.
@@ -224,11 +233,13 @@ func (w *World) stuck() {
 	p.doomed.Store(true) // should it call the kernel after all, it ends there
 	p.stuck = true
 	w.failure = &Failure{
-		Rule: "a process calls the kernel now and then",
+		Rule: callsNowAndThen,
 		Detail: fmt.Sprintf("%s has not for %v: an endless loop, or a wait for something that is not the kernel's?",
 			p.Name, w.opts.Patience),
-		Stack: stackOf(p),
-		Step:  len(w.steps),
+		Step: len(w.Trace()),
+	}
+	if g := p.goroutine.Load(); g != nil {
+		w.failure.Stack = g.Stack()
 	}
 	panic(broken{})
 }
@@ -257,12 +268,4 @@ func (w *World) scenarioOnly(name string) {
 	if p := w.running.Load(); p != nil {
 		panic("fake: " + name + " is for the scenario, not for the code of " + p.Name)
 	}
-}
-
-// stackOf returns the stack of the goroutine that runs p's code. There may be
-// others, of worlds that have ended, that run still.
-func stackOf(p *Process) string {
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	return goroutineWith(buf, fmt.Sprintf("fake.(*Process).run(%p", p))
 }
