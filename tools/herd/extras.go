@@ -24,59 +24,53 @@ var (
 
 // planExtras announces what measureExtras will measure.
 func (opt *options) planExtras(p *progress) {
-	for range opt.subjects() {
-		for range len(opt.fixes) * len(scalingWorkers) {
-			p.plan([]measure.Load{scalingLoad})
-		}
-		for range opt.exemplary() {
-			p.plan(rateLoads)
-			if measure.WitnessMissing() == nil {
-				p.plan([]measure.Load{timelineLoad})
-			}
+	for range len(opt.confs(0)) * len(scalingWorkers) {
+		p.plan([]measure.Load{scalingLoad})
+	}
+	for range opt.exemplary() {
+		p.plan(rateLoads)
+		if measure.WitnessMissing() == nil {
+			p.plan([]measure.Load{timelineLoad})
 		}
 	}
 }
 
-// exemplary returns those of the fixes that stand for the others.
-func (opt *options) exemplary() []*measure.Fix {
-	return slices.DeleteFunc(slices.Clone(opt.fixes), func(f *measure.Fix) bool { return !slices.Contains(exemplary, f.Name) })
+// exemplary returns the rows of those fixes that stand for the others.
+func (opt *options) exemplary() []measure.Conf {
+	return slices.DeleteFunc(opt.confs(opt.workers), func(c measure.Conf) bool { return !slices.Contains(exemplary, c.Fix) })
 }
 
 // measureExtras measures for the report's plots: each fix over the number of
 // workers, a few over the rate, and these once more with a timeline.
 func measureExtras(ctx context.Context, opt *options, res *report.Results, p *progress) error {
-	for _, nginx := range opt.subjects() {
-		for _, fix := range opt.fixes {
-			for _, n := range scalingWorkers {
-				keep := func(_ int, run measure.Run) error { res.Scaling = append(res.Scaling, run); return nil }
-				if err := measureSubject(ctx, opt.conf(fix, nginx, n), opt.listen, []measure.Load{scalingLoad}, p, keep); err != nil {
-					return failed(fix, err)
-				}
+	for _, conf := range opt.confs(0) {
+		for _, n := range scalingWorkers {
+			conf.Workers = n
+			keep := func(_ int, run measure.Run) error { res.Scaling = append(res.Scaling, run); return nil }
+			if err := measureSubject(ctx, conf, opt.listen, []measure.Load{scalingLoad}, p, keep); err != nil {
+				return err
 			}
 		}
-		for _, fix := range opt.exemplary() {
-			keep := func(_ int, run measure.Run) error { res.Rates = append(res.Rates, run); return nil }
-			if err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, rateLoads, p, keep); err != nil {
-				return failed(fix, err)
-			}
-		}
-		if err := measureTimelines(ctx, opt, nginx, res, p); err != nil {
+	}
+	for _, conf := range opt.exemplary() {
+		keep := func(_ int, run measure.Run) error { res.Rates = append(res.Rates, run); return nil }
+		if err := measureSubject(ctx, conf, opt.listen, rateLoads, p, keep); err != nil {
 			return err
 		}
 	}
-	return nil
+	return measureTimelines(ctx, opt, res, p)
 }
 
 // measureTimelines records what the workers do when, if the kernel lets us.
-func measureTimelines(ctx context.Context, opt *options, nginx string, res *report.Results, p *progress) error {
+func measureTimelines(ctx context.Context, opt *options, res *report.Results, p *progress) error {
 	if err := measure.WitnessMissing(); err != nil {
 		res.TimelineMissing = err.Error()
 		return nil
 	}
-	for _, fix := range opt.exemplary() {
-		tl, err := measureTimeline(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, p)
+	for _, conf := range opt.exemplary() {
+		tl, err := measureTimeline(ctx, conf, opt.listen, p)
 		if err != nil {
-			return failed(fix, err)
+			return failed(conf, err)
 		}
 		res.Timeline = append(res.Timeline, *tl)
 	}

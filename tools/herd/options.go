@@ -18,8 +18,9 @@ type options struct {
 	conns   int     // 0: the regime's own number
 	delay   time.Duration
 	listen  string
-	nginx   string // path of the real nginx, if it is a subject
-	compare bool   // measure nginxref too, and print the ratios
+	nginx   string      // path of the real nginx, if it stands beside nginxref
+	lab     *labSubject // or a lab
+	compare bool        // print the ratios
 	json    bool
 	report  string // file to write the report to; empty: none
 	asked   bool   // for the report; else it is left out where it cannot be written
@@ -46,11 +47,10 @@ Flags:
 
 // subjectFlags adds the flags that say what is measured.
 func (opt *options) subjectFlags(fs *flag.FlagSet) (fix, subject *string) {
-	fix = fs.String("fix", "", "comma-separated `fixes` to measure (default all)")
+	fix = fs.String("fix", "", "comma-separated `fixes` to measure (default all, or those that the subject has)")
 	fs.DurationVar(&opt.delay, "delay", 500*time.Millisecond, "accept_mutex_delay")
 	fs.StringVar(&opt.listen, "listen", "127.0.0.1:0", "loopback `address` the workers listen on; port 0 takes a free one")
-	subject = fs.String("subject", "nginxref", "the `program` that is measured: nginxref, nginx or nginx=PATH")
-	fs.BoolVar(&opt.compare, "compare", false, "with -subject nginx: measure nginxref too and print the ratios")
+	subject = fs.String("subject", "nginxref", "`program` whose rows stand beside nginxref's: "+subjects)
 	fs.BoolVar(&opt.json, "json", false, "print one JSON object instead of the table")
 	return fix, subject
 }
@@ -63,6 +63,7 @@ func parse(args []string) (*options, error) {
 	fs.IntVar(&opt.workers, "workers", defaultWorkers, "worker `processes`")
 	fs.Float64Var(&opt.rate, "rate", -1, "connections per second; 0 is a closed-loop burst (default 1, 100 and 0 in turn)")
 	fs.IntVar(&opt.conns, "conns", 0, "`connections` to make in each run (default: 2 seconds' worth; 2000 in a burst)")
+	fs.BoolVar(&opt.compare, "compare", false, "with -subject: print the ratio of each of nginxref's figures to the subject's")
 	fs.StringVar(&opt.report, "report", "", "`file` to write the report to (default "+defaultReport+", but none with -json, -fix, -rate or -conns; empty writes none)")
 	if err := parseFlags(fs, args); err != nil {
 		return nil, err
@@ -123,57 +124,11 @@ func (opt *options) checkSubject(fs *flag.FlagSet, fix, subject string) error {
 	if opt.delay < time.Millisecond || opt.delay%time.Millisecond != 0 {
 		return fmt.Errorf("-delay %v: give whole milliseconds, such as 500ms", opt.delay)
 	}
-	switch program, path, _ := strings.Cut(subject, "="); {
-	case subject == "nginx":
-		opt.nginx = "nginx"
-	case program == "nginx" && path != "":
-		opt.nginx = path
-	case subject != "nginxref":
-		return fmt.Errorf("-subject %s: give nginxref, nginx or nginx=PATH", subject)
+	if err := opt.chooseSubject(subject); err != nil {
+		return err
 	}
-	if opt.compare && opt.nginx == "" {
-		return errors.New("-compare needs -subject nginx")
+	if opt.compare && !opt.beside() {
+		return errors.New("-compare needs -subject nginx, or a lab's directory")
 	}
 	return opt.chooseFixes(fix)
-}
-
-// chooseFixes resolves the names in list; empty are all that the subject can
-// be configured to.
-func (opt *options) chooseFixes(list string) error {
-	if list == "" {
-		opt.fixes = measure.Fixes
-		if opt.nginx != "" {
-			opt.fixes = measure.NginxFixes()
-		}
-		return nil
-	}
-	for _, name := range strings.Split(list, ",") {
-		f, err := measure.FixByName(strings.TrimSpace(name))
-		if err != nil {
-			return err
-		}
-		opt.fixes = append(opt.fixes, f)
-	}
-	return nil
-}
-
-// subjects returns the programs to measure each fix of: "" is nginxref.
-func (opt *options) subjects() []string {
-	switch {
-	case opt.compare:
-		return []string{"", opt.nginx}
-	case opt.nginx != "":
-		return []string{opt.nginx}
-	}
-	return []string{""}
-}
-
-// conf is what n workers of a subject are told.
-func (opt *options) conf(fix *measure.Fix, nginx string, n int) measure.Conf {
-	return measure.Conf{
-		Fix:       fix.Name,
-		Workers:   n,
-		DelayMsec: int(opt.delay.Milliseconds()),
-		Nginx:     nginx,
-	}
 }

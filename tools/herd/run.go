@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herd/tools/herd/report"
+	"herd/tools/lab"
 	"herd/tools/measure"
 )
 
@@ -56,6 +57,9 @@ func measureMain(ctx context.Context, args []string) error {
 	if err := opt.prepare(); err != nil {
 		return err
 	}
+	if err := opt.build(ctx); err != nil {
+		return err
+	}
 	res, err := measureAll(ctx, opt, newProgress(os.Stderr))
 	if err != nil {
 		return err
@@ -90,6 +94,14 @@ func (opt *options) prepare() error {
 	return nil
 }
 
+// build builds the subject, if it is one that has to be.
+func (opt *options) build(ctx context.Context) error {
+	if opt.lab == nil {
+		return nil
+	}
+	return opt.lab.build(ctx)
+}
+
 // measureAll measures each fix of each subject under each load, and what the
 // report shows beside. The runs come in the order of the loads.
 func measureAll(ctx context.Context, opt *options, p *progress) (*report.Results, error) {
@@ -97,29 +109,41 @@ func measureAll(ctx context.Context, opt *options, p *progress) (*report.Results
 	res := newResults(opt)
 	loads := regimesOf(opt)
 	extra := opt.report != "" && opt.whole
-	for range len(opt.fixes) * len(opt.subjects()) {
+	confs := opt.confs(opt.workers)
+	for range confs {
 		p.plan(loads)
 	}
 	if extra {
 		opt.planExtras(p)
 	}
-	byLoad := make([][]measure.Run, len(loads))
-	for _, fix := range opt.fixes {
-		for _, nginx := range opt.subjects() {
-			keep := func(i int, run measure.Run) error {
-				byLoad[i] = append(byLoad[i], run)
-				return nil
-			}
-			if err := measureSubject(ctx, opt.conf(fix, nginx, opt.workers), opt.listen, loads, p, keep); err != nil {
-				return nil, failed(fix, err)
-			}
+	res.Runs = make([]measure.Run, len(loads)*len(confs))
+	for _, i := range inOrder(confs) {
+		keep := func(load int, run measure.Run) error {
+			res.Runs[load*len(confs)+i] = run
+			return nil
+		}
+		if err := measureSubject(ctx, confs[i], opt.listen, loads, p, keep); err != nil {
+			return nil, err
 		}
 	}
-	res.Runs = slices.Concat(byLoad...)
 	if extra {
 		return res, measureExtras(ctx, opt, res, p)
 	}
 	return res, nil
+}
+
+// inOrder returns the order in which the rows are measured: what stands beside
+// nginxref may not be written or installed, and says so before nginxref's row
+// is measured.
+func inOrder(confs []measure.Conf) (order []int) {
+	for i, conf := range confs {
+		at := len(order)
+		if conf.Subject() != "nginxref" {
+			at--
+		}
+		order = slices.Insert(order, at, i)
+	}
+	return order
 }
 
 func newResults(opt *options) *report.Results {
@@ -130,12 +154,11 @@ func newResults(opt *options) *report.Results {
 	}
 }
 
-func failed(fix *measure.Fix, err error) error { return fmt.Errorf("%s: %w", fix.Name, err) }
-
 // measureSubject measures a fresh set of processes under each load, and gives
 // each run to keep, with the number of the load.
 func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads []measure.Load, p *progress,
-	keep func(i int, run measure.Run) error) error {
+	keep func(i int, run measure.Run) error) (err error) {
+	defer func() { err = failed(conf, err) }()
 	s, err := measure.Start(ctx, conf, listen)
 	if err != nil {
 		return err
@@ -152,4 +175,20 @@ func measureSubject(ctx context.Context, conf measure.Conf, listen string, loads
 		}
 	}
 	return nil
+}
+
+// failed says what err belongs to, if there is one. A function that is still to
+// be written is no failure of a worker.
+func failed(conf measure.Conf, err error) error {
+	if err == nil {
+		return nil
+	}
+	what := conf.Fix
+	if subject := conf.Subject(); subject != "nginxref" {
+		what = subject + ", " + what
+	}
+	if function, ok := lab.NotWritten(err); ok {
+		err = fmt.Errorf("%s is not written yet", function)
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

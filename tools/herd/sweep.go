@@ -97,6 +97,9 @@ func sweepMain(ctx context.Context, args []string) error {
 	if err := measure.CheckNofile(slices.Max(s.sizes)); err != nil {
 		return err
 	}
+	if err := s.build(ctx); err != nil {
+		return err
+	}
 	file, err := openRunFile(s.runFile, s.delay.Milliseconds())
 	if err != nil {
 		return err
@@ -131,18 +134,16 @@ func (s *sweep) steps(done []measure.Run) []step {
 	var steps []step
 	for range s.repeats {
 		for _, n := range s.sizes {
-			for _, fix := range s.fixes {
-				for _, nginx := range s.subjects() {
-					st := step{conf: s.conf(fix, nginx, n)}
-					for _, rate := range s.rates {
-						key := planned{st.conf.Subject(), fix.Name, n, rate, loadAt(rate).Conns}
-						if times[key]--; times[key] < 0 {
-							st.loads = append(st.loads, loadAt(rate))
-						}
+			for _, conf := range s.confs(n) {
+				st := step{conf: conf}
+				for _, rate := range s.rates {
+					key := planned{rowOf(conf), n, rate, loadAt(rate).Conns}
+					if times[key]--; times[key] < 0 {
+						st.loads = append(st.loads, loadAt(rate))
 					}
-					if st.loads != nil {
-						steps = append(steps, st)
-					}
+				}
+				if st.loads != nil {
+					steps = append(steps, st)
 				}
 			}
 		}
@@ -152,14 +153,19 @@ func (s *sweep) steps(done []measure.Run) []step {
 
 // planned is what makes two runs repeats of the same.
 type planned struct {
-	subject, fix string
-	workers      int
-	rate         float64
-	conns        int
+	row
+	workers int
+	rate    float64
+	conns   int
 }
 
+// row is what is measured. A lab of which the code has changed is another.
+type row struct{ subject, build, fix string }
+
+func rowOf(c measure.Conf) row { return row{c.Subject(), c.Lab.Build, c.Fix} }
+
 func plannedOf(r *measure.Run) planned {
-	return planned{r.Subject, r.Fix, r.Workers, r.Rate, r.Conns}
+	return planned{row{r.Subject, r.Build, r.Fix}, r.Workers, r.Rate, r.Conns}
 }
 
 // measure measures what is left, and keeps each run in file.
@@ -172,7 +178,7 @@ func (s *sweep) measure(ctx context.Context, file *runFile, p *progress) error {
 	for _, st := range steps {
 		keep := func(_ int, run measure.Run) error { return file.add(run) }
 		if err := measureSubject(ctx, st.conf, s.listen, st.loads, p, keep); err != nil {
-			return fmt.Errorf("%s: %w", st.conf.Fix, err)
+			return err
 		}
 	}
 	return nil
@@ -206,11 +212,7 @@ func (s *sweep) print(done []measure.Run) error {
 
 // asks reports whether the run belongs to the sweep.
 func (s *sweep) asks(r *measure.Run) bool {
-	subject := slices.ContainsFunc(s.subjects(), func(nginx string) bool {
-		conf := measure.Conf{Nginx: nginx}
-		return conf.Subject() == r.Subject
-	})
-	fix := slices.ContainsFunc(s.fixes, func(f *measure.Fix) bool { return f.Name == r.Fix })
-	return subject && fix && slices.Contains(s.sizes, r.Workers) && slices.Contains(s.rates, r.Rate) &&
+	row := slices.ContainsFunc(s.confs(r.Workers), func(c measure.Conf) bool { return rowOf(c) == plannedOf(r).row })
+	return row && slices.Contains(s.sizes, r.Workers) && slices.Contains(s.rates, r.Rate) &&
 		r.Conns == loadAt(r.Rate).Conns
 }

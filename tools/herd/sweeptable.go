@@ -14,19 +14,23 @@ func writeSweep(w io.Writer, res *report.Results) {
 	fmt.Fprintf(w, "accept_mutex_delay %d ms; %s\n", res.DelayMs, res.Machine)
 	fmt.Fprintln(w, "Medians, and the range of the repeats.")
 	points := res.Points
+	width := 16 // of the names
+	for i := range points {
+		width = max(width, len(pointLabel(&points[i])))
+	}
 	for len(points) > 0 {
 		rate := points[0].Rate
 		fmt.Fprintf(w, `
-%s                wakeups per connection    wakeups per second           EAGAIN     p99    CPU
-fix               workers   median        range    median          range  per conn      ms  us/conn
-`, pad(report.RateText(rate), 8))
+%-*s        wakeups per connection    wakeups per second           EAGAIN     p99    CPU
+%-*s  workers   median        range    median          range  per conn      ms  us/conn
+`, width, report.RateText(rate), width, "fix")
 		var rest []report.Point
 		for _, p := range points {
 			if p.Rate != rate {
 				rest = append(rest, p)
 				continue
 			}
-			fmt.Fprintf(w, "%-18s %6d %8.2f %12s %9s %14s %9.2f %7.2f %8.1f\n", pointLabel(&p), p.Workers,
+			fmt.Fprintf(w, "%-*s   %6d %8.2f %12s %9s %14s %9.2f %7.2f %8.1f\n", width, pointLabel(&p), p.Workers,
 				p.WakeupsPerConn.Median, rangeText(p.WakeupsPerConn, 2),
 				report.Figure(p.WakeupsPerS.Median, 1), rangeText(p.WakeupsPerS, 1),
 				p.EagainPerConn.Median, p.P99Us.Median/1e3, p.CPUUsPerConn.Median)
@@ -36,14 +40,12 @@ fix               workers   median        range    median          range  per co
 	fmt.Fprintf(w, "\nWhich fix is best, and those that are as good:\n\n%s", res.MapText())
 }
 
-func pad(s string, n int) string { return fmt.Sprintf("%-*s", n, s) }
-
 // pointLabel names a row: the fix, of nginxref unless it says otherwise.
 func pointLabel(p *report.Point) string {
 	if p.Subject == "nginxref" {
 		return p.Fix
 	}
-	return "nginx " + shortFix(p.Fix)
+	return report.ShortSubject(p.Subject) + " " + shortFix(p.Fix)
 }
 
 func rangeText(s report.Spread, decimals int) string {

@@ -16,7 +16,9 @@ func writeResults(w io.Writer, opt *options, res *report.Results) {
 	fmt.Fprintf(w, "%s, accept_mutex_delay %d ms; %s\n", report.Plural(opt.workers, "worker"), res.DelayMs, res.Machine)
 	writeTable(w, res.Runs)
 	writeFindings(w, report.Findings(res.Runs, opt.delay.Seconds()))
-	writeRatios(w, res.Runs)
+	if opt.compare {
+		writeRatios(w, res.Runs)
+	}
 	writeWitness(w, res.Runs)
 }
 
@@ -46,7 +48,7 @@ func label(r *measure.Run) string {
 	if r.Subject == "nginxref" {
 		return r.Fix
 	}
-	return "  " + r.Subject
+	return "  " + report.ShortSubject(r.Subject)
 }
 
 func predicted(r *measure.Run) string {
@@ -89,29 +91,33 @@ func wrap(text, indent string) string {
 	return b.String()
 }
 
-// writeRatios compares each run of nginxref with the run of nginx that
-// follows it.
-func writeRatios(w io.Writer, runs []measure.Run) {
-	head := `
-nginxref divided by nginx
+const ratiosHead = `
+nginxref divided by %s
                       wakeups  returns   EAGAIN    polling      all      p50      p99      CPU
 `
+
+// writeRatios compares each run of nginxref with the run of the other subject
+// that follows it.
+func writeRatios(w io.Writer, runs []measure.Run) {
+	head := ratiosHead
 	for i := 1; i < len(runs); i++ {
-		ours, nginx := &runs[i-1], &runs[i]
-		if ours.Subject == nginx.Subject || ours.Fix != nginx.Fix || ours.Rate != nginx.Rate {
+		ours, theirs := &runs[i-1], &runs[i]
+		if theirs.Subject == "nginxref" {
 			continue
 		}
-		fmt.Fprint(w, head)
-		head = ""
+		if head != "" {
+			fmt.Fprintf(w, head, theirs.Subject)
+			head = ""
+		}
 		fmt.Fprintf(w, "%-14s %-6s %8s %8s %8s   %8s %8s %8s %8s %8s\n", shortFix(ours.Fix), report.RateText(ours.Rate),
-			quotient(ours.WakeupsPerConn, nginx.WakeupsPerConn),
-			quotient(ours.ReturnsPerConn, nginx.ReturnsPerConn),
-			quotient(ours.EagainPerConn, nginx.EagainPerConn),
-			quotient(ours.PollingWakeupsPerS, nginx.PollingWakeupsPerS),
-			quotient(ours.WakeupsPerS, nginx.WakeupsPerS),
-			quotient(float64(ours.LatencyUs.P50), float64(nginx.LatencyUs.P50)),
-			quotient(float64(ours.LatencyUs.P99), float64(nginx.LatencyUs.P99)),
-			quotient(ours.CPUUsPerConn, nginx.CPUUsPerConn))
+			quotient(ours.WakeupsPerConn, theirs.WakeupsPerConn),
+			quotient(ours.ReturnsPerConn, theirs.ReturnsPerConn),
+			quotient(ours.EagainPerConn, theirs.EagainPerConn),
+			quotient(ours.PollingWakeupsPerS, theirs.PollingWakeupsPerS),
+			quotient(ours.WakeupsPerS, theirs.WakeupsPerS),
+			quotient(float64(ours.LatencyUs.P50), float64(theirs.LatencyUs.P50)),
+			quotient(float64(ours.LatencyUs.P99), float64(theirs.LatencyUs.P99)),
+			quotient(ours.CPUUsPerConn, theirs.CPUUsPerConn))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"herd/tools/measure"
@@ -41,6 +42,16 @@ type Experiments struct {
 	Fix  []*measure.Fix // the lab's own, beside the reference's
 	Runs []Experiment
 	Tell func(w io.Writer, runs []measure.Run) // what the numbers say
+}
+
+// Beside returns the reference's fixes that a fix of the lab's stands beside.
+func (e *Experiments) Beside() (list []*measure.Fix) {
+	for _, f := range measure.Fixes {
+		if slices.ContainsFunc(e.Fix, func(own *measure.Fix) bool { return own.Beside == f.Name }) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // questions returns what is to be predicted.

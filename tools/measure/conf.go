@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"herd/nginxref/core"
 	"herd/nginxref/event"
@@ -20,15 +21,40 @@ type Conf struct {
 	Workers   int
 	DelayMsec int            // accept_mutex_delay
 	Nginx     string         // path of the real nginx; empty: nginxref
+	Lab       Lab            // a lab's program, if it has a name
 	Addr      netip.AddrPort // filled in by Start
+}
+
+// Lab is a lab's program. It has fixes of its own, which are called by the
+// reference's that they stand beside.
+type Lab struct {
+	Name  string // labs/lab03-acceptmutex
+	Exe   string // path of the program
+	Build string // differs if the program does
 }
 
 // Subject names the program that runs.
 func (c *Conf) Subject() string {
-	if c.Nginx != "" {
+	switch {
+	case c.Nginx != "":
 		return "nginx"
+	case c.Lab.Name != "":
+		return c.Lab.Name
 	}
 	return "nginxref"
+}
+
+// fix returns the fix that c names: the reference's, or the lab's own beside
+// it.
+func (c *Conf) fix() (*Fix, error) {
+	if c.Lab.Name == "" {
+		return FixByName(c.Fix)
+	}
+	i := slices.IndexFunc(Fixes, func(f *Fix) bool { return f.Beside == c.Fix })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has nothing that stands beside %s", c.Lab.Name, c.Fix)
+	}
+	return Fixes[i], nil
 }
 
 // ErrCannotShow is the reason why this machine cannot show what was asked
@@ -44,7 +70,7 @@ func parseConf(raw []byte) (conf Conf, fix *Fix, err error) {
 	if err := json.Unmarshal(raw, &conf); err != nil {
 		return conf, nil, fmt.Errorf("configuration of the measured processes: %w", err)
 	}
-	fix, err = FixByName(conf.Fix)
+	fix, err = conf.fix()
 	return conf, fix, err
 }
 

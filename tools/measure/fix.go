@@ -34,6 +34,12 @@ type Fix struct {
 	// Nginx says that stock nginx can be configured to it.
 	Nginx bool
 
+	// Beside, of a lab's fix, names the reference's that its row stands
+	// beside. The two differ in what the workers do, not in what they are
+	// started with: Reuseport, Blocking, Mutex, and whether there is a
+	// Dispatch.
+	Beside string
+
 	// Configure changes cycle from no fix at all: a shared, level-triggered
 	// listener.
 	Configure func(cycle *event.Cycle)

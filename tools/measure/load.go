@@ -137,6 +137,9 @@ func (load Load) oneByOne(ctx context.Context, step func(int)) *Latencies {
 		err := load.exchange(ctx)
 		lat.add(time.Since(start), err)
 		step(i + 1)
+		if load.gaveUp(err) {
+			return lat
+		}
 	}
 	return lat
 }
@@ -195,12 +198,19 @@ func (load Load) burst(ctx context.Context, step func(int)) *Latencies {
 				err := load.exchange(ctx)
 				lat.add(time.Since(start), err)
 				step(int(done.Add(1)))
+				if load.gaveUp(err) {
+					return
+				}
 			}
 		})
 	}
 	wg.Wait()
 	return lat
 }
+
+// gaveUp reports whether err ends the load: a server that hangs would keep each
+// connection for replyTimeout.
+func (load Load) gaveUp(err error) bool { return err != nil && !load.Hold }
 
 // exchange makes one connection of the load.
 func (load Load) exchange(ctx context.Context) error {
@@ -250,8 +260,8 @@ func exchange(ctx context.Context, addr string) error {
 		return err
 	}
 	defer conn.Close()
-	deadline, _ := ctx.Deadline()
-	conn.SetReadDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Now()) })
+	defer stop()
 	var buf [64]byte
 	n := 0
 	for {
@@ -262,6 +272,9 @@ func exchange(ctx context.Context, addr string) error {
 		}
 		if err == io.EOF {
 			return fmt.Errorf("%s closed the connection without a reply", addr)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s did not reply within %v", addr, replyTimeout)
 		}
 		if err != nil {
 			return err

@@ -61,3 +61,51 @@ func TestRepliesOverALimitAreCounted(t *testing.T) {
 		t.Errorf("%d of 1, 40, 60 and 2000 ms are over 50 ms", n)
 	}
 }
+
+// Where a connection is made when another has ended, the first that fails is the
+// last: with a server that hangs each would take as long as one may.
+func TestFailedConnectionEndsTheLoad(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		for conn, err := server.Accept(); err == nil; conn, err = server.Accept() {
+			conn.Close()
+		}
+	}()
+	for want, load := range map[int]Load{1: {Conns: 100}, 4: {Clients: 4, Conns: 100}} {
+		load.addr = server.Addr().String()
+		load.asleep = func() bool { return true }
+		if lat := load.run(context.Background(), func(int) {}); lat.Failed != want {
+			t.Errorf("%s: %d connections failed, want %d", load.kind(), lat.Failed, want)
+		}
+	}
+}
+
+// An interruption does not wait for a server that hangs.
+func TestInterruptionEndsAConnection(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ctx, interrupt := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- exchange(ctx, server.Addr().String()) }()
+	conn, err := server.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	interrupt()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it was served")
+		}
+	case <-time.After(replyTimeout / 2):
+		t.Error("it still waits for a reply")
+	}
+}

@@ -8,7 +8,8 @@ import (
 // Run is what one fix did under one load. The JSON names are the tool's
 // output format.
 type Run struct {
-	Subject  string  `json:"subject"` // nginxref or nginx
+	Subject  string  `json:"subject"`         // nginxref, nginx, or a lab's directory
+	Build    string  `json:"build,omitempty"` // of a lab: differs if its code does
 	Fix      string  `json:"fix"`
 	Workers  int     `json:"workers"`
 	Load     string  `json:"load"`              // paced, burst or one by one

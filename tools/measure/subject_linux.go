@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -42,7 +43,7 @@ type program interface {
 // Start opens the listeners on addr, starts a master with conf.Workers
 // workers and waits until all of them wait for connections.
 func Start(ctx context.Context, conf Conf, addr string) (*Subject, error) {
-	fix, err := FixByName(conf.Fix)
+	fix, err := conf.fix()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,8 @@ func (s *Subject) start() error {
 	return nil
 }
 
-// command returns how the master is started: nginx, or this program again.
+// command returns how the master is started: nginx, a lab's program, or this
+// one again.
 func (s *Subject) command() (exe string, argv []string, env string, err error) {
 	if s.conf.Nginx != "" {
 		n, err := newNginx(s.conf.Nginx, s.conf)
@@ -136,7 +138,10 @@ func (s *Subject) command() (exe string, argv []string, env string, err error) {
 	if err != nil {
 		return "", nil, "", err
 	}
-	exe, err = os.Executable()
+	exe = s.conf.Lab.Exe
+	if exe == "" {
+		exe, err = os.Executable()
+	}
 	return exe, []string{"herd: master process"}, masterEnv + "=" + string(raw), err
 }
 
@@ -163,7 +168,7 @@ func (s *Subject) waitReady(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if line := s.complaint(); line != "" {
-			return fmt.Errorf("the processes could not start: %s", line)
+			return fmt.Errorf("the processes could not start: %s%s", line, s.place())
 		}
 		if err != nil {
 			return err
@@ -183,12 +188,33 @@ func (s *Subject) complaint() string {
 	})
 }
 
-// panicked returns the first line of the processes' output that a panic has
-// left. An alert while a subject runs may be what is measured.
-func (s *Subject) panicked() string { return s.logged(panicOf) }
+// panicked returns an error if a process has panicked. An alert while a
+// subject runs may be what is measured.
+func (s *Subject) panicked() error {
+	if line := s.logged(panicOf); line != "" {
+		return fmt.Errorf("a worker has failed: %s%s", line, s.place())
+	}
+	return nil
+}
 
+// place returns where the first panic came from, if it was a function of
+// package main: in a lab that is the student's.
+func (s *Subject) place() string {
+	frame := false
+	return s.logged(func(line string) string {
+		if frame {
+			path, _, _ := strings.Cut(line, " +0x")
+			return fmt.Sprintf(" (%s)", filepath.Base(path))
+		}
+		frame = strings.HasPrefix(line, "main.") && !strings.HasPrefix(line, "main.main(")
+		return ""
+	})
+}
+
+// panicOf returns the line if it is the first of those that a panic, or an
+// error of Go's runtime, leaves.
 func panicOf(line string) string {
-	if strings.HasPrefix(line, "panic: ") {
+	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		return line
 	}
 	return ""
@@ -224,8 +250,8 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lat := load.run(ctx, func(done int) {
-		if line := s.panicked(); line != "" {
-			cancel(fmt.Errorf("a worker has failed: %s", line))
+		if err := s.panicked(); err != nil {
+			cancel(err)
 		}
 		step(done)
 	})
@@ -235,21 +261,18 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 	} else {
 		time.Sleep(settle)
 	}
-	if ctx.Err() != nil {
-		return Run{}, context.Cause(ctx)
-	}
-
-	after, err := s.reading()
-	switch {
-	case err != nil:
+	if err := s.failure(ctx, load, lat); err != nil {
 		return Run{}, err
-	case lat.Failed > 0 && !load.Hold:
-		return Run{}, fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
+	}
+	after, err := s.reading()
+	if err != nil {
+		return Run{}, err
 	}
 
 	run := Run{
-		Fix:     s.fix.Name,
+		Fix:     s.conf.Fix,
 		Subject: s.conf.Subject(),
+		Build:   s.conf.Lab.Build,
 		Workers: s.conf.Workers,
 		Load:    load.kind(),
 		Rate:    load.Rate,
@@ -266,6 +289,20 @@ func (s *Subject) Measure(ctx context.Context, load Load, step func(int)) (Run, 
 		run.Disagreements = s.witness.disagreements(before, after)
 	}
 	return run, nil
+}
+
+// failure says why the load was not served.
+func (s *Subject) failure(ctx context.Context, load Load, lat *Latencies) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.panicked(); err != nil { // at the last connection
+		return err
+	}
+	if lat.Failed > 0 && !load.Hold {
+		return fmt.Errorf("%d of %d connections failed; the first: %w", lat.Failed, load.Conns, lat.FirstErr)
+	}
+	return nil
 }
 
 // reading is what both witnesses say at one moment.

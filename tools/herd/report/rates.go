@@ -74,10 +74,10 @@ func rateTable(r *Results, spots []spot) table {
 	return tableOf(paced, fixColumn, workersColumn, loadColumn, wakeupsPerSColumn, predictedColumn, pollingColumn)
 }
 
-// colourOf returns the class of a fix in the plot of rates; nginx's has the
-// same, and another shape.
+// colourOf returns the class of a fix in the plot of rates; that of another
+// subject than nginxref has the same, and another shape.
 func colourOf(name string) string {
-	switch strings.TrimPrefix(name, "nginx ") {
+	switch name[strings.LastIndexByte(name, ' ')+1:] {
 	case "none":
 		return series(0)
 	case "accept-mutex":

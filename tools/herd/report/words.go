@@ -45,7 +45,14 @@ func name(subject, fix string) string {
 	if subject == "nginxref" {
 		return fix
 	}
-	return subject + " " + fix
+	return ShortSubject(subject) + " " + fix
+}
+
+// ShortSubject names a subject where there is little room:
+// labs/lab03-acceptmutex is labs/lab03.
+func ShortSubject(subject string) string {
+	short, _, _ := strings.Cut(subject, "-")
+	return short
 }
 
 // Findings says in words what the runs say about the accept mutex: as much of

@@ -19,10 +19,11 @@ const (
 // Experiments returns the lab's measurement, with the student's loops in the
 // workers.
 func Experiments(dir string, f Functions) *lab.Experiments {
-	level := fix("lab00-level", "your level-triggered worker", f.LevelTriggered)
-	edge := fix("lab00-edge", "your edge-triggered worker", f.EdgeTriggered)
-	blocking := fix("lab00-blocking", "your blocking worker", f.Blocking)
+	level := fix("lab00-level", "none", "your level-triggered worker", f.LevelTriggered)
+	edge := fix("lab00-edge", "et", "your edge-triggered worker", f.EdgeTriggered)
+	blocking := fix("lab00-blocking", "blocking", "your blocking worker", f.Blocking)
 	blocking.Blocking = true
+	blocking.Wakeups = func(n, r, delay float64) float64 { return r }
 	return &lab.Experiments{
 		Dir: dir,
 		Fix: []*measure.Fix{level, edge, blocking},
@@ -40,9 +41,10 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 	}
 }
 
-func fix(name, about string, loop Loop) *measure.Fix {
+func fix(name, beside, about string, loop Loop) *measure.Fix {
 	return &measure.Fix{
 		Name:    name,
+		Beside:  beside,
 		About:   about,
 		Wakeups: func(n, r, delay float64) float64 { return n * r },
 		Loop: func(cycle *event.Cycle, serve func(conn int)) {

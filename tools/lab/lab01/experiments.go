@@ -25,6 +25,8 @@ const (
 func Experiments(dir string, f Functions) *lab.Experiments {
 	try := &measure.Fix{
 		Name:      "lab01-try",
+		Beside:    "accept-mutex",
+		Mutex:     true,
 		About:     "nginx's accept mutex, made of your Trylock and Unlock",
 		Configure: f.acceptMutex,
 		Wakeups:   func(n, r, delay float64) float64 { return r + (n-1)/delay },

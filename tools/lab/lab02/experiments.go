@@ -26,6 +26,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 	own := fix("lab02-fcntl", "your file lock", func(cycle *event.Cycle) shmtx.Mutex {
 		return &mutex{&f, cycle.Kernel, cycle.LockFile.Fd}
 	})
+	own.Beside = "file-lock"
 	inherited := fix("lab02-flock", "flock, on the descriptor that all workers have inherited", func(cycle *event.Cycle) shmtx.Mutex {
 		return &flock{fd: cycle.LockFile.Fd}
 	})
@@ -50,6 +51,7 @@ func fix(name, about string, newMutex func(cycle *event.Cycle) shmtx.Mutex) *mea
 	return &measure.Fix{
 		Name:    name,
 		About:   about,
+		Mutex:   true,
 		Wakeups: reference.Wakeups,
 		Configure: func(cycle *event.Cycle) {
 			reference.Configure(cycle)

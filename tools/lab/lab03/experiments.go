@@ -21,8 +21,10 @@ const (
 // the workers.
 func Experiments(dir string, f Functions) *lab.Experiments {
 	own := &measure.Fix{
-		Name:  "lab03",
-		About: "the accept mutex that you wrote",
+		Name:   "lab03",
+		Beside: "accept-mutex",
+		Mutex:  true,
+		About:  "the accept mutex that you wrote",
 		Configure: func(cycle *event.Cycle) {
 			cycle.Event.AcceptMutex = true
 			f.partA(cycle)

@@ -45,9 +45,20 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 		Configure: func(cycle *event.Cycle) { f.serve(cycle, true) },
 		Wakeups:   inside.Wakeups,
 	}
+	own := &measure.Fix{
+		Name:   "lab04",
+		Beside: "accept-mutex",
+		Mutex:  true,
+		About:  "your turn, without that work",
+		Configure: func(cycle *event.Cycle) {
+			cycle.Event.AcceptMutex = true
+			cycle.Actions.ProcessEventsAndTimers = f.Turn
+		},
+		Wakeups: inside.Wakeups,
+	}
 	return &lab.Experiments{
 		Dir: dir,
-		Fix: []*measure.Fix{inside, posted},
+		Fix: []*measure.Fix{inside, posted, own},
 		Runs: []lab.Experiment{
 			experiment("20 ms of work for each connection, done where it is accepted", inside, "inside"),
 			experiment("the same work, posted", posted, "posted"),

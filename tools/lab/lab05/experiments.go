@@ -27,6 +27,17 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 		e.Fix = append(e.Fix, own)
 		e.Runs = append(e.Runs, experiment(key, own))
 	}
+	e.Fix = append(e.Fix, &measure.Fix{
+		Name:   "lab05",
+		Beside: "accept-mutex",
+		Mutex:  true,
+		About:  "your part A, and clients that leave",
+		Configure: func(cycle *event.Cycle) {
+			cycle.Event.AcceptMutex = true
+			f.partA(cycle)
+		},
+		Wakeups: mutexWakeups,
+	})
 	never := Functions{
 		Disabled: func(connections, free int) int { return 0 },
 		Turn:     (*event.Cycle).ProcessEventsAndTimers,
@@ -52,9 +63,11 @@ func fix(name, about string, change func(*event.Cycle)) *measure.Fix {
 				ls.Handler = stay
 			}
 		},
-		Wakeups: func(n, r, delay float64) float64 { return r + (n-1)/delay },
+		Wakeups: mutexWakeups,
 	}
 }
+
+func mutexWakeups(n, r, delay float64) float64 { return r + (n-1)/delay }
 
 // stay greets the client, and keeps the connection until the client leaves.
 func stay(c *event.Connection) {

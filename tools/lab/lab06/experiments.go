@@ -20,15 +20,16 @@ const (
 // the workers; part B's only if it is written.
 func Experiments(dir string, f Functions) *lab.Experiments {
 	e := &lab.Experiments{Dir: dir, Tell: tell}
-	add := func(key, title string, configure func(cycle *event.Cycle)) {
+	add := func(key, title string, configure func(cycle *event.Cycle)) *measure.Fix {
 		own := fix(key, title, configure)
 		e.Fix = append(e.Fix, own)
 		e.Runs = append(e.Runs, experiment(key, own))
+		return own
 	}
 	add("once", "EPOLLEXCLUSIVE, registered once", func(cycle *event.Cycle) {
 		cycle.Actions.ReorderAcceptEvents = func(*event.Cycle, *event.Listening) {}
 	})
-	add("reorder", "your ReorderAcceptEvents", f.partA)
+	add("reorder", "your ReorderAcceptEvents", f.partA).Beside = "exclusive-reorder"
 	add("multi", "your ReorderAcceptEvents, multi_accept on", func(cycle *event.Cycle) {
 		cycle.Event.MultiAccept = true
 		f.partA(cycle)

@@ -38,8 +38,9 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 	slow := func(r *measure.Run) float64 { return float64(r.Slow) }
 	lost := func(r *measure.Run) float64 { return float64(r.Refused) }
 
-	add(f.fix("own", "8 workers, each with a socket of its own; connections come one by one", nil),
-		8, measure.Load{Conns: 200},
+	own := f.fix("own", "8 workers, each with a socket of its own; connections come one by one", nil)
+	own.Beside = "reuseport"
+	add(own, 8, measure.Load{Conns: 200},
 		lab.Ask("own.wakeups", "wakeups per connection", func(r *measure.Run) float64 { return r.WakeupsPerConn }),
 		lab.Ask("own.busiest", "connections of the busiest worker, percent", func(r *measure.Run) float64 { return 100 * r.MaxShare() }))
 	add(shared(), 4, measure.Load{Rate: 100, Conns: 300},

@@ -23,6 +23,8 @@ const (
 func Experiments(dir string, f Functions) *lab.Experiments {
 	leased := &measure.Fix{
 		Name:      "lab09-lease",
+		Beside:    "accept-mutex",
+		Mutex:     true,
 		About:     "nginx's accept mutex as a lease: yours",
 		Configure: f.leased,
 		Wakeups:   func(n, r, delay float64) float64 { return r + (n-1)/delay + 2/delay },

@@ -1,0 +1,13 @@
+// A lab that hangs at the first connection.
+package main
+
+import (
+	"herd/nginxref/event"
+	"herd/tools/lab/lab06"
+)
+
+func reorder(cycle *event.Cycle, ls *event.Listening) {
+	select {}
+}
+
+func main() { lab06.Experiments("", lab06.Functions{ReorderAcceptEvents: reorder}).Main() }
