@@ -75,6 +75,7 @@ func TestOptionsAsNginx(t *testing.T) {
 
 	for _, args := range [][]string{
 		{"-x"},
+		{"-\xff"},
 		{"x"},
 		{"-tx"},
 		{"-p"},
@@ -99,6 +100,34 @@ func TestOptionsAsNginx(t *testing.T) {
 	} {
 		compare(t, args...)
 	}
+}
+
+// What is no pid file is as bad to both. The numbers are of no process.
+func TestBadPidFilesAsNginx(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	for name, text := range map[string]string{
+		"nginx.conf": "pid nginx.pid;\nevents {}\n",
+		"dir.conf":   "pid .;\nevents {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"-p", dir, "-e", "error.log", "-s", "reopen", "-c"}
+
+	for _, text := range []string{
+		"", "\n", "x\n", "99999999", "99999999\r\n", "99999999 \n", " 99999999\n", "99999999\nx", "-99999999\n",
+		"99999999" + strings.Repeat("\n", 14) + "x", "9223372036854775808\n", strings.Repeat("0", 20) + "99999999\n", strings.Repeat("x", 1000),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "nginx.pid"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := compare(t, append(args, "nginx.conf")...); r.Code != 1 {
+			t.Errorf("pid file %q: exit code %d", text, r.Code)
+		}
+	}
+	compare(t, append(args, "dir.conf")...)
 }
 
 func TestHelpNamesEveryOption(t *testing.T) {

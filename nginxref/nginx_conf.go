@@ -364,7 +364,7 @@ func parseMask(cf *conf.Conf, value string, mask *event.CPUSet) error {
 			continue
 		}
 
-		return cf.Errorf("invalid character \"%c\" in \"worker_cpu_affinity\"", ch)
+		return cf.Errorf("invalid character \"%s\" in \"worker_cpu_affinity\"", value[p:p+1])
 	}
 
 	return nil

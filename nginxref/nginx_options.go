@@ -97,7 +97,7 @@ func (n *program) getOptions(argv []string) core.Status {
 
 			kind, ok := arguments[option]
 			if !ok {
-				n.logStderr("invalid option: \"%c\"", option)
+				n.logStderr("invalid option: \"%s\"", []byte{option})
 				return core.Error
 			}
 

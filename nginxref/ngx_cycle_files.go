@@ -91,6 +91,10 @@ func (n *program) deletePidfile(cycle *cycle) {
 	}
 }
 
+// maxPidFile is how much of a pid file is read, in bytes: a number of 64 bits
+// with its sign, and the end of the line.
+const maxPidFile = len("-9223372036854775808\r\n")
+
 // signalProcess sends a signal to the process of the pid file, for the -s
 // option. Mirrors ngx_signal_process.
 func (n *program) signalProcess(cycle *cycle, sig string) int {
@@ -98,14 +102,24 @@ func (n *program) signalProcess(cycle *cycle, sig string) int {
 
 	name := cycle.Conf.Pid
 
-	buf, err := os.ReadFile(name)
+	file, err := os.Open(name)
 
 	if err != nil {
 		cycle.Log.Error(core.LogErr, core.ErrnoOf(err), "open() \"%s\" failed", name)
 		return 1
 	}
+	defer file.Close()
 
-	text := strings.TrimRight(string(buf), "\r\n")
+	var buf [maxPidFile]byte
+
+	length, err := file.Read(buf[:])
+
+	if err != nil && err != io.EOF {
+		cycle.Log.Error(core.LogCrit, core.ErrnoOf(err), "pread() \"%s\" failed", name)
+		return 1
+	}
+
+	text := strings.TrimRight(string(buf[:length]), "\r\n")
 
 	pid := conf.Atoi(text)
 

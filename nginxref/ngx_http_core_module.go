@@ -151,6 +151,10 @@ func (clcf *locationConf) parseName(cf *conf.Conf) error {
 	if len(cf.Args) == 3 {
 		mod, name = cf.Args[1], cf.Args[2]
 
+		if mod == "" {
+			return cf.Errorf("invalid location modifier \"\"")
+		}
+
 	} else {
 		for _, m := range []string{"=", "^~", "~*", "~"} {
 			if rest, ok := strings.CutPrefix(name, m); ok {
@@ -204,7 +208,7 @@ func httpServerName(cf *conf.Conf, _ *conf.Command) error {
 			return cf.Errorf("using regex \"%s\" requires PCRE library", value)
 		}
 
-		cscf.names = append(cscf.names, strings.ToLower(value))
+		cscf.names = append(cscf.names, http.Lower(value))
 	}
 
 	return nil

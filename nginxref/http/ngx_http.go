@@ -49,7 +49,7 @@ func (addr *Addr) serverNames(servers []*Server, log *core.Log) error {
 			names = []string{""}
 		}
 		for _, name := range names {
-			busy, ok := vn.addKey(strings.ToLower(name), cscf)
+			busy, ok := vn.addKey(Lower(name), cscf)
 			if !ok {
 				return fmt.Errorf("invalid server name or wildcard \"%s\" on %s", name, &addr.sockaddr)
 			}

@@ -28,6 +28,7 @@ func TestServerIsFoundByName(t *testing.T) {
 		named("*.very.long.dot.test", "www.a.*"),
 		named(""),
 		named("UPPER.test"),
+		named("\u00c4\xc4.test"),
 	)
 	for host, want := range map[string]string{
 		"a.example":   "a.example b.example",
@@ -55,7 +56,9 @@ func TestServerIsFoundByName(t *testing.T) {
 		"www.dot.test":         ".dot.test",
 
 		"upper.test": "UPPER.test",
-		"10.0.0.1":   "default.example",
+
+		"\u00c4\xc4.TEST": "\u00c4\xc4.test", // bytes that are no letters of ASCII have no case
+		"10.0.0.1":        "default.example",
 	} {
 		c := s.connect()
 		c.send("GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")

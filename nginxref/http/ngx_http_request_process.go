@@ -199,6 +199,12 @@ func appendLower(b, s []byte) []byte {
 	return b
 }
 
+// Lower returns s in lower case, as names of servers are compared: only the
+// letters of ASCII have one, and other bytes need not be UTF-8.
+func Lower(s string) string {
+	return string(appendLower(nil, []byte(s)))
+}
+
 // setVirtualServer chooses the server by the name of the host, if one has it.
 // Mirrors ngx_http_set_virtual_server.
 func setVirtualServer(r *Request, host []byte) {
