@@ -43,8 +43,17 @@ func forge(w io.Writer) {
 
 var hostiles = map[string]hostile{
 	"loops for ever": {
-		body:    "for n := 0; ; n++ {\ncycle.AcceptDisabled = n\n}",
+		body:    "for n := 0; ; n++ { cycle.AcceptDisabled = n }",
 		outcome: result.TimedOut, message: "at turn.go:9 in Turn",
+		args: []string{"-time", "2s"},
+	},
+	"loops, and there is time": {
+		body:    "for n := 0; ; n++ { cycle.AcceptDisabled = n }",
+		outcome: result.Wrong, message: "at turn.go:9 in Turn",
+	},
+	"loops before the checks": {
+		before:  "func init() { for {} }",
+		outcome: result.TimedOut, message: "no check has begun after 2s",
 		args: []string{"-time", "2s"},
 	},
 	"waits for ever": {

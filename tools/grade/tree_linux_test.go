@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"herd/tools/grade/result"
 	"herd/tools/lab/all"
 )
 
@@ -53,6 +54,48 @@ func TestHandoutBuildsAndFailsAsNotWritten(t *testing.T) {
 	if code, _, stderr := command(t, "handout", "-o", dir); code != exitUsage {
 		t.Errorf("again: exit status %d, %s; want a refusal to write over it", code, stderr)
 	}
+}
+
+// A student grades in the tree that was handed out, where the lab's directory
+// is the course's own: what does not compile is the student's all the same.
+func TestStudentGradesInTheirOwnTree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes the tree anew")
+	}
+	dir := filepath.Join(t.TempDir(), "course")
+	if code, _, stderr := command(t, "handout", "-o", dir); code != 0 {
+		t.Fatalf("exit status %d, %s", code, stderr)
+	}
+	t.Chdir(dir)
+	const lab = "labs/lab03-acceptmutex/"
+	write := func(name, text string) {
+		if err := os.WriteFile(lab+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notBuilt := func(what, want string) *result.Lab {
+		t.Helper()
+		code, r := grade(t, lab)
+		if c := r.Labs[0].Checks[0]; code != exitNotPassed || c.Outcome != result.NotBuilt || !strings.Contains(c.Message, want) {
+			t.Errorf("%s: exit status %d, %s: %s; want %q", what, code, c.Outcome, c.Message, want)
+		}
+		return r.Labs[0]
+	}
+	stub, err := os.ReadFile(lab + "turn.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("turn.go", strings.Replace(string(stub), "import (", "import (\n\t\"fmt\"", 1))
+	notBuilt("an import that is not used", `turn.go:4:2: "fmt" imported and not used`)
+
+	write("turn.go", strings.Replace(string(stub), "lab.TODO(", "helper(", 1))
+	write("helper.go", "package main\n\nfunc helper(string) {}\n")
+	l := notBuilt("a file of one's own", "undefined: helper")
+	if len(l.Notes) != 1 || !strings.HasPrefix(l.Notes[0], "not taken: helper.go;") {
+		t.Errorf("notes %q", l.Notes)
+	}
+	os.Remove(lab + "turn.go")
+	notBuilt("a file that is gone", "turn.go is missing: bring it back")
 }
 
 func TestNoSolutionIsHandedOut(t *testing.T) {

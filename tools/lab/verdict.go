@@ -64,6 +64,16 @@ func (c *channel) send(v Verdict) {
 	}
 }
 
+// begun says that all that runs before a check has come to its end.
+const begun = "begun"
+
+func (c *channel) begin() { fmt.Fprintf(c.file, "%s %s\n", c.key, begun) }
+
+// Begun reports whether a check had begun, by what the grader read.
+func Begun(read []byte, key string) bool {
+	return bytes.Contains(read, []byte(key+" "+begun+"\n"))
+}
+
 // FindVerdict returns the verdict on check from what the grader read.
 func FindVerdict(read []byte, key, check string) (v Verdict, ok bool) {
 	for line := range bytes.Lines(read) {
@@ -96,6 +106,7 @@ func (w *witness) Skip(args ...any) {
 // runGraded runs the check, as run does, and tells the grader how it ended,
 // after the last cleanup of the test.
 func (l *Lab) runGraded(t *testing.T, check *Check) {
+	verdicts.begin()
 	w := &witness{T: t}
 	t.Cleanup(func() {
 		verdicts.send(Verdict{Check: check.ID(), Failed: t.Failed(), Skipped: t.Skipped(), Text: w.text})

@@ -13,15 +13,17 @@ import (
 	"herd/tools/lab"
 )
 
-// check runs one check in a process and a directory of its own.
-func (g *grading) check(ctx context.Context, c *result.Check, limits jail.Limits) error {
+// check runs one check in a process and a directory of its own. It reports
+// whether the code spent its time before the check began, which it will do
+// again.
+func (g *grading) check(ctx context.Context, c *result.Check, limits jail.Limits) (never bool, err error) {
 	work, err := os.MkdirTemp(g.scratch, "work-")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if g.User != nil {
 		if err := os.Chown(work, g.User.UID, g.User.GID); err != nil {
-			return err
+			return false, err
 		}
 	}
 	key := rand.Text()
@@ -39,7 +41,7 @@ func (g *grading) check(ctx context.Context, c *result.Check, limits jail.Limits
 		Limits: limits,
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.Seconds = end.Elapsed.Seconds()
 	c.Outcome, c.Message = g.decide(end, key, c.ID, limits)
@@ -47,7 +49,7 @@ func (g *grading) check(ctx context.Context, c *result.Check, limits jail.Limits
 		c.Output = clean(printed(string(end.Output)))
 	}
 	c.Message = clean(c.Message)
-	return nil
+	return end.TimedOut && !lab.Begun(end.Fd3, key), nil
 }
 
 // pattern matches the check's subtest and no other.
@@ -60,6 +62,10 @@ func pattern(id string) string {
 // well after that, and left nothing behind.
 func (g *grading) decide(end *jail.End, key, id string, limits jail.Limits) (result.Outcome, string) {
 	output := string(end.Output)
+	if end.TimedOut && !lab.Begun(end.Fd3, key) {
+		return result.TimedOut, fmt.Sprintf("no check has begun after %.3gs: what runs before them, as init and the values of variables, does not end%s",
+			limits.Time.Seconds(), g.where(output))
+	}
 	if end.TimedOut {
 		return result.TimedOut, fmt.Sprintf("no verdict after %.3gs%s", limits.Time.Seconds(), g.where(output))
 	}

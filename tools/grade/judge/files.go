@@ -31,9 +31,13 @@ func (g *grading) collect() (o *overlay, refused string, err error) {
 	}
 	defer root.Close()
 	dir := find(root, g.lab)
+	g.own = g.isOwn(dir)
 	o = &overlay{map[string]string{}}
 	for _, name := range g.lab.Files {
 		text, why := read(root, path.Join(dir, name))
+		if why != "" && g.own {
+			return nil, fmt.Sprintf("%s %s: bring it back, as it was handed out", name, why), nil
+		}
 		if why != "" {
 			g.note("%s %s; the course's empty one is graded in its place", name, why)
 			continue
@@ -45,12 +49,29 @@ func (g *grading) collect() (o *overlay, refused string, err error) {
 		if err := os.WriteFile(copied, text, 0o600); err != nil {
 			return nil, "", err
 		}
-		o.Replace[filepath.Join(g.Root, "labs", g.lab.Name, name)] = copied
+		o.Replace[filepath.Join(g.dir(), name)] = copied
 	}
-	if extra := g.extra(root, dir); len(extra) > 0 {
+	extra := g.extra(root, dir)
+	for _, name := range extra {
+		if g.own {
+			o.Replace[filepath.Join(g.dir(), name)] = "" // it is not there
+		}
+	}
+	if len(extra) > 0 {
 		g.note("not taken: %s; a solution is in %s alone", strings.Join(extra, ", "), strings.Join(g.lab.Files, " and "))
 	}
 	return o, "", nil
+}
+
+// dir returns the lab's directory in the course's tree.
+func (g *grading) dir() string { return filepath.Join(g.Root, "labs", g.lab.Name) }
+
+// isOwn reports whether what was handed in in dir is that very directory: a
+// student grades in the tree that was handed out.
+func (g *grading) isOwn(dir string) bool {
+	theirs, err1 := os.Stat(filepath.Join(g.result.Dir, dir))
+	ours, err2 := os.Stat(g.dir())
+	return err1 == nil && err2 == nil && os.SameFile(theirs, ours)
 }
 
 func (g *grading) note(format string, args ...any) {
@@ -121,6 +142,9 @@ func forbidden(text []byte) string {
 	return ""
 }
 
+// ours are the files of a lab that are the course's.
+var ours = []string{"main.go", "lab_test.go"}
+
 // extra returns the Go files in dir that are not the student's to hand in and
 // are not as the course has them.
 func (g *grading) extra(root *os.Root, dir string) (names []string) {
@@ -131,8 +155,8 @@ func (g *grading) extra(root *os.Root, dir string) (names []string) {
 			continue
 		}
 		theirs, _ := read(root, file)
-		ours, err := os.ReadFile(filepath.Join(g.Root, "labs", g.lab.Name, name))
-		if err != nil || !bytes.Equal(theirs, ours) {
+		text, err := os.ReadFile(filepath.Join(g.dir(), name))
+		if err != nil || !slices.Contains(ours, name) || !bytes.Equal(theirs, text) {
 			names = append(names, name)
 		}
 	}
