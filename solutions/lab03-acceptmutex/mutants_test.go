@@ -5,6 +5,7 @@ import (
 
 	"herd/nginxref/core"
 	"herd/nginxref/event"
+	"herd/nginxref/shmtx"
 	"herd/tools/lab"
 	"herd/tools/lab/lab03"
 )
@@ -15,6 +16,11 @@ func wrong(change func(f *lab03.Functions)) *lab.Lab {
 	change(&f)
 	return lab03.Lab(f)
 }
+
+// keeping is a mutex that is never let go.
+type keeping struct{ shmtx.Mutex }
+
+func (keeping) Unlock() {}
 
 func TestMutants(t *testing.T) {
 	lab.TestMutants(t, []lab.Mutant{
@@ -121,6 +127,18 @@ func TestMutants(t *testing.T) {
 			KilledBy: "B/two-are-never-registered",
 			Lab: wrong(func(f *lab03.Functions) {
 				f.Turn = (*event.Cycle).ProcessEventsAndTimers
+			}),
+		},
+		{
+			Name:     "the turn keeps the lock",
+			KilledBy: "B/two-are-never-registered",
+			Lab: wrong(func(f *lab03.Functions) {
+				f.Turn = func(cycle *event.Cycle) {
+					if _, ok := cycle.AcceptMutex.(keeping); !ok {
+						cycle.AcceptMutex = keeping{cycle.AcceptMutex}
+					}
+					Turn(cycle)
+				}
 			}),
 		},
 		{

@@ -69,7 +69,7 @@ func Lab(f Functions) *lab.Lab {
 			{Part: "A", Name: "a-killed-holder-is-survived", Points: 10, Read: readTrylock, Run: c.killedHolder,
 				Sentence: "When the holder is killed, wherever it is, another worker serves."},
 			{Part: "B", Name: "two-are-never-registered", Points: 10, Read: readTurn, Run: c.neverTwo,
-				Sentence: "A worker that is too full to try for the lock does not stay registered while another holds it."},
+				Sentence: "A worker that is too full to try for the lock does not stay registered while another holds it, and another that has room accepts in its place."},
 			{Part: "B", Name: "no-freeze-after-emfile", Points: 10, Read: readTurn, Run: c.noFreeze,
 				Sentence: "Workers that ran out of descriptors accept again, without outside help, once there are some."},
 		},
@@ -97,6 +97,15 @@ func registered(f *eventtest.Fleet) (n int) {
 	return n
 }
 
+// mustHold returns the worker that holds the lock. All workers sleep.
+func mustHold(f *eventtest.Fleet) *eventtest.Worker {
+	h := holder(f)
+	if h == nil {
+		f.World.Broken("one worker holds the lock while all sleep", "none does: nobody will accept")
+	}
+	return h
+}
+
 // holder returns the worker that the lock word names, or nil.
 func holder(f *eventtest.Fleet) *eventtest.Worker {
 	pid := int(f.Zone.AcceptMutex.Lock.Load())
@@ -121,8 +130,8 @@ func (c *checks) winnerRegistersOnce(t *lab.T) {
 		f := c.fleet(w, 2)
 		w.Settle()
 		w.Expect("one worker is registered", registered(f), 1)
-		h := holder(f)
-		w.Expect("the holder of the lock is the one", h != nil && h.Registered(), true)
+		h := mustHold(f)
+		w.Expect("the holder of the lock is the one", h.Registered(), true)
 		adds := h.Slot.CtlAdds
 		for range 3 {
 			w.Connect(f.Listener)
@@ -139,7 +148,7 @@ func (c *checks) loserUnregisters(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		f := c.fleet(w, 2)
 		w.Settle()
-		h := holder(f)
+		h := mustHold(f)
 		other := f.Workers[0]
 		if other == h {
 			other = f.Workers[1]
@@ -160,7 +169,7 @@ func (c *checks) loserDoesNothing(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		f := c.fleet(w, 2)
 		w.Settle()
-		h := holder(f)
+		h := mustHold(f)
 		for _, wk := range f.Workers {
 			if wk == h {
 				continue
@@ -212,7 +221,7 @@ func (c *checks) reuseportStays(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		f := c.fleet(w, 2)
 		w.Settle()
-		h := holder(f)
+		h := mustHold(f)
 		h.Cycle.Listening[0].Reuseport = true
 		h.Stop()
 		f.Zone.AcceptMutex.Lock.Store(1)
@@ -269,7 +278,7 @@ func (c *checks) killedHolder(t *lab.T) {
 		t.Run(func(w *fake.World) {
 			f := c.fleet(w, 2)
 			w.Settle()
-			h := holder(f)
+			h := mustHold(f)
 			h.KillAt(call, 1)
 			w.Connect(f.Listener)
 			w.Settle()
@@ -299,6 +308,7 @@ func (c *checks) neverTwo(t *lab.T) {
 		for range 40 {
 			w.Connect(f.Listener)
 			w.Advance(time.Second)
+			w.Expect("the other one accepts within a second: it has room", f.Listener.Queued(), 0)
 		}
 	})
 }
