@@ -65,8 +65,11 @@ func cutLoop(f *fake.Failure) {
 			continue
 		}
 		f.Step = at[first+period-1] + 1
-		f.Detail = fmt.Sprintf("%s goes round and round: its last steps here, %d of them, are all that it does from now on",
-			who, period)
+		steps := "last step"
+		if period > 1 {
+			steps = fmt.Sprintf("last %d steps", period)
+		}
+		f.Detail = fmt.Sprintf("%s does its %s here again and again, and never sleeps", who, steps)
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"herd/nginxref/sys"
 	"herd/nginxref/sys/fake"
 )
+
+func init() { patience = time.Second }
 
 // said returns what a check whose code is in this file ends with.
 func said(t *testing.T, run func(*T)) string {
@@ -68,7 +71,7 @@ func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
 			})
 		}},
 	}}
-	for i, text := range []string{"worker 1 has not for 3s", "must come to an end", "->   1. it is called"} {
+	for i, text := range []string{"worker 1 has not for 1s", "must come to an end", "->   1. it is called"} {
 		says(t, l.verdict(t, &l.Checks[i]).text, text, "at fake_test.go:", " in spins")
 	}
 	if r := l.verdict(t, &l.Checks[3]); r.failed {
@@ -107,7 +110,7 @@ func TestStoryOfALoopEndsWithItsFirstRound(t *testing.T) {
 			w.Settle()
 		})
 	})
-	says(t, text, "the processes come to rest", "worker 1 goes round and round", "2 of them", `
+	says(t, text, "the processes come to rest", "worker 1 does its last 2 steps here again and again", `
     1     0.000 ms  worker 1  epoll_create1() = 4
     2     0.000 ms  worker 1  epoll_wait(4 epoll, for ever) = EINVAL
 >   3     0.000 ms  worker 1  accept4(3 s0) = EAGAIN

@@ -9,12 +9,12 @@ import (
 )
 
 // patience is how long a lab's code may run without a kernel call. What is
-// right takes microseconds. It is counted in looks: a machine that stands still
-// is not taken for a loop.
-const (
-	patience = 3 * time.Second
-	looks    = 20
-)
+// right takes microseconds. The tests shorten it.
+var patience = 3 * time.Second
+
+// looks is how often patience is counted down: a machine that stands still is
+// not taken for a loop.
+const looks = 20
 
 // watch sees whether a check gets on: by its steps, and by the kernel calls of
 // the scenario that it runs.
