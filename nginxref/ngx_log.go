@@ -97,8 +97,10 @@ func (n *program) logInit() {
 
 	file, err := openLog(name)
 	if err != nil {
-		n.logStderr("[alert] could not open error log file: open() \"%s\" failed%s",
-			name, core.AppendErrno(nil, core.ErrnoOf(err)))
+		if !n.isDaemon() { // or the process that started it has said so
+			n.logStderr("[alert] could not open error log file: open() \"%s\" failed%s",
+				name, core.AppendErrno(nil, core.ErrnoOf(err)))
+		}
 
 		file = os.Stderr
 	}

@@ -250,3 +250,20 @@ func TestDaemonReportsItsFailure(t *testing.T) {
 		}
 	}
 }
+
+// The log of the start is opened twice on the way to a daemon. That it cannot
+// be is said once.
+func TestDaemonSaysOnceThatItHasNoLog(t *testing.T) {
+	needNginx(t)
+	dir := shortDir(t)
+	text := "pid nginx.pid;\nerror_log error.log;\nevents {}\nhttp { access_log off; server { listen unix:none/s; } }\n"
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, daemon := range []string{"on", "off"} {
+		r := compare(t, "-p", dir, "-e", "none/error.log", "-c", "nginx.conf", "-g", "daemon "+daemon+";")
+		if r.Code != 1 || !strings.Contains(r.Stderr, "could not open error log file") {
+			t.Errorf("daemon %s: %+v", daemon, r)
+		}
+	}
+}
