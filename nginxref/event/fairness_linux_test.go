@@ -13,14 +13,14 @@ import (
 // CASES E07. A peer sends as fast as its bytes are read, so the socket never
 // gets empty; another pings. Once a read has filled the buffer, Recv asks how
 // much there is and reads no more than that: whoever waits does so for as many
-// reads as fit into one socket. Without the count, as before nginx 1.17.5, it
-// is for as long as the peer goes on.
+// reads as fit into one socket (the case's bound on time, as a count). Without
+// asking, as before nginx 1.17.5, it is for as long as the peer goes on.
 //
-//	t0
-//	 |
-//	e0
-//	 | \ (et)
-//	s0  s2
+//	   t0
+//	   |
+//	   e0
+//	  /  \ (et)
+//	s0    s2
 func TestE07FastPeerIsReadNoFurtherThanWasThere(t *testing.T) {
 	const (
 		size   = 4096
@@ -34,7 +34,7 @@ func TestE07FastPeerIsReadNoFurtherThanWasThere(t *testing.T) {
 	}{
 		// One that fills the buffer, after which the rest is known.
 		{"nginx", false, 1 + (queued - 1)},
-		{"without the count", true, long},
+		{"without asking", true, long},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, c, peer := reader(t)

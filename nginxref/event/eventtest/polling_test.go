@@ -29,6 +29,7 @@ func TestB16IdleWorkersPollForTheMutexOnly(t *testing.T) {
 		{"mutex off", Conf{Event: exclusive}, 0},
 		{"mutex off, herd", Conf{Event: herd}, 0},
 		{"reuseport", Conf{Event: herd, Reuseport: true}, 0},
+		// Though it guards nothing then. The real nginx polls as well.
 		{"reuseport, mutex on", Conf{Event: polling(5), Reuseport: true}, 1000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
