@@ -37,6 +37,9 @@ import (
 //	bye    answer "bye" and close
 //	idle   answer "idle"; it may now be closed when the worker is told to quit
 //	later  the same, but what closes it is an event that is posted then
+//	shout  answer "full" when its channel to the master is
+//	stuff  answer "full" when its channels to the other workers are
+//	chat   answer "chatting" and send to all of them, again and again
 //	hang   answer "hanging" and never come back to the loop
 //	crash  panic
 const (
@@ -99,7 +102,16 @@ func must[T any](v T, err error) T {
 
 // ---- what runs in the master and in the workers ----
 
-var testApp = App{Configure: configure, Procs: map[string]Proc{newborn: beNewborn}}
+var testApp = App{Configure: configure, Procs: map[string]Proc{
+	newborn: beNewborn,
+	WorkerProcess: func(p *Process, cycle *event.Cycle, data int) {
+		self = p
+		p.WorkerProcessCycle(cycle, data)
+	},
+}}
+
+// self is the worker that this process is.
+var self *Process
 
 func configure(cycle *event.Cycle, text []byte) error {
 	var conf conf
@@ -184,6 +196,10 @@ func readCommand(ev *event.Event) {
 		return
 	case "later\n":
 		closeLater(c)
+		return
+	case "shout\n", "stuff\n", "chat\n":
+		talk(c, string(buf[:n]))
+		c.Cycle.HandleReadEvent(ev)
 		return
 	case "hang\n":
 		c.Send([]byte("hanging\n"))

@@ -1,6 +1,9 @@
 package process
 
 import (
+	"bytes"
+	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -128,6 +131,41 @@ func TestMissingDescriptorDoesNotCostTheChannel(t *testing.T) {
 	}
 	if p.Processes[1].Pid != 0 || p.Processes[2].Pid != 0 {
 		t.Error("a message without its descriptor was taken")
+	}
+}
+
+// A full channel, or a lack of descriptors, costs a worker messages about the
+// others' channels (D21, D34). It must not close what it has not opened: a
+// place of the table that was never filled has descriptor 0.
+func TestMissedMessagesAboutChannels(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		commands []uint64
+		open     int
+	}{
+		{"the opening", []uint64{CmdCloseChannel}, 0},
+		{"the second opening", []uint64{CmdOpenChannel, CmdCloseChannel, CmdCloseChannel}, 0},
+		{"the closing", []uint64{CmdOpenChannel, CmdOpenChannel}, 1},
+	} {
+		p, master, _ := channelPair(t)
+		before := descriptors(os.Getpid())[0]
+		for _, command := range test.commands {
+			ch := Channel{Command: command, Pid: 11, Slot: 1, Fd: -1}
+			if command == CmdOpenChannel {
+				ch.Fd = int32(master)
+			}
+			send(t, p, master, ch)
+		}
+		p.turn()
+		if open := descriptors(os.Getpid())[0] - before; open != test.open {
+			t.Errorf("without %s: %d descriptors are open, want %d", test.name, open, test.open)
+		}
+		if log := p.Cycle.Log.File.W.(*bytes.Buffer).String(); strings.Contains(log, "[alert]") {
+			t.Errorf("without %s: logs %s", test.name, log)
+		}
+		if test.open != 0 {
+			unix.Close(p.Processes[1].Channel[0])
+		}
 	}
 }
 

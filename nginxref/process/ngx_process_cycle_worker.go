@@ -408,6 +408,12 @@ func (p *Process) obey(cycle *event.Cycle, ch *Channel, log *core.Log) {
 
 		log.Debug(core.LogDebugCore, 0, "get channel s:%d pid:%d fd:%d", ch.Slot, ch.Pid, ch.Fd) // 1070
 
+		// DIVERGES: if the message that closes it was missed, nginx's worker
+		// keeps the old one open.
+		if p.hasChannel(ch.Slot) {
+			cycle.Kernel.Close(p.Processes[ch.Slot].Channel[0])
+		}
+
 		p.Processes[ch.Slot].Pid = int(ch.Pid)       // 1074
 		p.Processes[ch.Slot].Channel[0] = int(ch.Fd) // 1075
 
@@ -416,10 +422,23 @@ func (p *Process) obey(cycle *event.Cycle, ch *Channel, log *core.Log) {
 		log.Debug(core.LogDebugCore, 0, "close channel s:%d pid:%d our:%d fd:%d",
 			ch.Slot, ch.Pid, p.Processes[ch.Slot].Pid, p.Processes[ch.Slot].Channel[0]) // 1080
 
+		// DIVERGES: the message that opens it may have been missed, by a full
+		// channel or for lack of a descriptor. nginx's worker then closes
+		// what stands in its table, which is 0 at first.
+		if !p.hasChannel(ch.Slot) {
+			break
+		}
+
 		if err := cycle.Kernel.Close(p.Processes[ch.Slot].Channel[0]); err != 0 { // 1085
 			log.Error(core.LogAlert, err, "close() channel failed") // 1086
 		}
 
 		p.Processes[ch.Slot].Channel[0] = -1 // 1090
 	}
+}
+
+// hasChannel reports whether a worker has an end of the channel of the process
+// in slot.
+func (p *Process) hasChannel(slot int64) bool {
+	return p.Processes[slot].Pid > 0 && p.Processes[slot].Channel[0] != -1
 }
