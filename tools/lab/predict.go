@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,22 +43,9 @@ func ReadPredictions(dir string, questions []Question) (Predictions, error) {
 	answers := Predictions{}
 	scanner := bufio.NewScanner(f)
 	for n := 1; scanner.Scan(); n++ {
-		line, _, _ := strings.Cut(scanner.Text(), "#")
-		if line = strings.TrimSpace(line); line == "" {
-			continue
+		if err := answers.read(scanner.Text()); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok {
-			return nil, fmt.Errorf("%s:%d: write name = number", path, n)
-		}
-		if value = strings.TrimSpace(value); value == "" || value == "?" {
-			continue
-		}
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %q is not a number", path, n, value)
-		}
-		answers[strings.TrimSpace(name)] = x
 	}
 	if err := scanner.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -63,12 +53,54 @@ func ReadPredictions(dir string, questions []Question) (Predictions, error) {
 	return answers, answers.complete(path, questions)
 }
 
+// byteOrderMark is what some editors write before all else.
+const byteOrderMark = "\ufeff"
+
+// read takes the answer of a line, if there is one. The error says what to
+// write instead.
+func (p Predictions) read(line string) error {
+	line, _, _ = strings.Cut(strings.TrimPrefix(line, byteOrderMark), "#")
+	if line = strings.TrimSpace(line); line == "" {
+		return nil
+	}
+	name, value, ok := strings.Cut(line, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case !ok || name == "":
+		return errors.New("write name = number")
+	case value == "" || value == "?":
+		return nil
+	}
+	if _, twice := p[name]; twice {
+		return fmt.Errorf("%s is answered twice", name)
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
+		return fmt.Errorf("%q is not a number from 0 on: write digits alone, such as 8 or 0.5", value)
+	}
+	p[name] = x
+	return nil
+}
+
 // complete returns an error that names the first question without an answer.
 func (p Predictions) complete(path string, questions []Question) error {
 	for _, q := range questions {
 		if _, ok := p[q.Name]; !ok {
-			return fmt.Errorf("predict before you measure: write a number for %s in %s (%s)", q.Name, path, q.Text)
+			return fmt.Errorf("predict before you measure: write a number for %s in %s (%s)%s", q.Name, path, q.Text, p.misspelt(questions))
 		}
 	}
 	return nil
+}
+
+// misspelt says which answers are to no question. Where none is missing they
+// may be to a part that is not measured yet.
+func (p Predictions) misspelt(questions []Question) string {
+	names := maps.Clone(p)
+	for _, q := range questions {
+		delete(names, q.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; nothing that is measured now is called " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 }
