@@ -175,6 +175,7 @@ type Cycle struct {
 // and the event module in place.
 func NewCycle(kernel sys.Kernel, log *core.Log, times *core.Times) *Cycle {
 	cycle := &Cycle{Kernel: kernel, Log: log, Time: times, Zone: &stat.Zone{}}
+	cycle.Zone.ConnectionCounter.Word.Store(1) // 0 is no connection to the log
 	cycle.Conf = CoreConf{RlimitNofile: -1, RlimitCore: -1}
 	cycle.Actions = Actions{
 		ProcessEventsAndTimers: (*Cycle).ProcessEventsAndTimers,

@@ -25,6 +25,16 @@ func accepting(t testing.TB, configure func(*worker)) (*worker, *Listening) {
 	return w, ls
 }
 
+// Without a master too: 0 is what the log takes for no connection.
+func TestFirstConnectionHasNumberOne(t *testing.T) {
+	w, ls := accepting(t, func(w *worker) { w.Conf.Master = false })
+	dial(t, ls, 1)
+	w.turnsUntil(func() bool { return len(w.accepted) == 1 })
+	if n := w.accepted[0].Number; n != 1 {
+		t.Errorf("number %d, want 1", n)
+	}
+}
+
 func TestAcceptedConnectionIsFilledIn(t *testing.T) {
 	w, ls := accepting(t, func(w *worker) { w.Zone.ConnectionCounter.Word.Store(41) })
 	ls.AddrNtop = true

@@ -99,7 +99,6 @@ func startServer(t testing.TB, sa sys.Sockaddr, servers []*Server) *server {
 	s.cycle = event.NewCycle(s.kernel, &log, times)
 	s.cycle.ConnectionN = testConnections
 	s.cycle.Event.EpollEvents = 512
-	s.cycle.Zone.ConnectionCounter.Word.Store(1) // as nginx does
 
 	fd := listenOn(t, &sa)
 	s.ls = &event.Listening{Fd: fd, Sockaddr: sa, AddrText: sa.String(), Log: log}

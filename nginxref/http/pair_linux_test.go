@@ -297,7 +297,6 @@ func (p *pair) loop(level uint, started chan struct{}) {
 	p.cycle = event.NewCycle(kernel, &log, times)
 	p.cycle.ConnectionN = 64
 	p.cycle.Event.EpollEvents = 512
-	p.cycle.Zone.ConnectionCounter.Word.Store(1) // as nginx does
 
 	sa := sys.TCPSockaddr(p.ours)
 	fd := listenOn(p.t, &sa)
