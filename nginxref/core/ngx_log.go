@@ -62,9 +62,12 @@ func NewOpenFile(name string, w io.Writer, times *Times, pid int) *OpenFile {
 //
 // Its methods take the arguments of a small format language: %d (integers),
 // %s (string or []byte), %c (byte), %p (address, 16 hexadecimal digits), and
-// %X and %x with an optional width such as %08X. fmt is not used because it
-// makes every argument escape to the heap, even of messages that are not
-// written; these do not.
+// %X and %x. A number may have a width, %8X, that is filled up with spaces or,
+// %08X, with zeros. fmt is not used because it makes every argument escape to
+// the heap, even of messages that are not written; these do not.
+//
+// DIVERGES: there is no writer in place of the file, because nothing is logged
+// to syslog or memory.
 type Log struct {
 	Level      uint // a plain level, or LogDebug* masks
 	File       *OpenFile
@@ -74,6 +77,8 @@ type Log struct {
 	Data    any
 	Action  string // what was going on, "reading client request line"
 	Next    *Log   // a second log, less or equally verbose
+
+	diskFullTime int64 // second in which the file's disk was full; 0: never
 }
 
 // Error writes a message of the given level, followed by the error number and
@@ -138,7 +143,15 @@ func (log *Log) write(level uint, err sys.Errno, format string, args []any) {
 		if l.Level < level && !debugConnection {
 			break
 		}
-		l.File.W.Write(b)
+
+		// To write to a disk that is full may take long.
+		if l.diskFullTime != 0 && l.diskFullTime == file.times.Sec {
+			continue
+		}
+
+		if _, err := l.File.W.Write(b); err != nil && ErrnoOf(err) == sys.ENOSPC {
+			l.diskFullTime = file.times.Sec
+		}
 	}
 }
 
@@ -161,7 +174,10 @@ func appendFormat(b []byte, format string, args []any) []byte {
 			continue
 		}
 		i++
-		width := 0
+		fill, width := byte(' '), 0
+		if format[i] == '0' {
+			fill = '0'
+		}
 		for ; i+1 < len(format) && '0' <= format[i] && format[i] <= '9'; i++ {
 			width = width*10 + int(format[i]-'0')
 		}
@@ -172,61 +188,65 @@ func appendFormat(b []byte, format string, args []any) []byte {
 		if len(args) == 0 {
 			return append(b, "%!missing"...)
 		}
-		b = appendArg(b, format[i], width, args[0])
+		b = appendArg(b, format[i], fill, width, args[0])
 		args = args[1:]
 	}
 	return b
 }
 
-func appendArg(b []byte, verb byte, width int, arg any) []byte {
+// appendArg appends one argument as the verb says.
+func appendArg(b []byte, verb, fill byte, width int, arg any) []byte {
 	switch v := arg.(type) {
 	case string:
 		return append(b, v...)
 	case []byte:
 		return append(b, v...)
 	case unsafe.Pointer:
-		return appendHex(b, uint64(uintptr(v)), 16, upperHex)
+		return appendNum(b, uint64(uintptr(v)), '0', 16, upperDigits, 16)
 	}
 
 	n, unsigned := integer(arg)
 	switch verb {
 	case 'X':
-		return appendHex(b, n, width, upperHex)
+		return appendNum(b, n, fill, width, upperDigits, 16)
 	case 'x':
-		return appendHex(b, n, width, lowerHex)
+		return appendNum(b, n, fill, width, lowerDigits, 16)
 	case 'p':
-		return appendHex(b, n, 16, upperHex)
+		return appendNum(b, n, '0', 16, upperDigits, 16)
 	case 'c':
 		return append(b, byte(n))
 	}
-	if unsigned {
-		return strconv.AppendUint(b, n, 10)
+	if !unsigned && int64(n) < 0 {
+		b = append(b, '-')
+		n = -n
 	}
-	return strconv.AppendInt(b, int64(n), 10)
+	return appendNum(b, n, fill, width, lowerDigits, 10)
 }
 
 const (
-	upperHex = "0123456789ABCDEF"
-	lowerHex = "0123456789abcdef"
+	upperDigits = "0123456789ABCDEF"
+	lowerDigits = "0123456789abcdef"
 )
 
-// appendHex appends n in base 16, padded with zeros to width digits.
-func appendHex(b []byte, n uint64, width int, digits string) []byte {
-	var tmp [16]byte
+// appendNum appends n in a base, filled up to width digits. Mirrors
+// ngx_sprintf_num.
+func appendNum(b []byte, n uint64, fill byte, width int, digits string, base uint64) []byte {
+	var tmp [20]byte // 2^64 has 20 digits
 
 	i := len(tmp)
-	for ; n != 0 || i == len(tmp); n >>= 4 {
+	for ; n != 0 || i == len(tmp); n /= base {
 		i--
-		tmp[i] = digits[n&15]
+		tmp[i] = digits[n%base]
 	}
 	for pad := width - (len(tmp) - i); pad > 0; pad-- {
-		b = append(b, '0')
+		b = append(b, fill)
 	}
 	return append(b, tmp[i:]...)
 }
 
 // integer returns the 64 bits of an integer argument and whether its type is
-// unsigned. A bool counts as 0 or 1, as C prints a bit field.
+// unsigned. A bool counts as 0 or 1, as C prints a bit field, and the time that
+// is never is -1.
 func integer(arg any) (n uint64, unsigned bool) {
 	switch v := arg.(type) {
 	case int:
@@ -235,6 +255,8 @@ func integer(arg any) (n uint64, unsigned bool) {
 		return uint64(v), false
 	case int64:
 		return uint64(v), false
+	case byte:
+		return uint64(v), true
 	case uint:
 		return uint64(v), true
 	case uint32:
@@ -244,7 +266,7 @@ func integer(arg any) (n uint64, unsigned bool) {
 	case uintptr:
 		return uint64(v), true
 	case Msec:
-		return uint64(v), true
+		return uint64(v), MsecInt(v) != -1
 	case Status:
 		return uint64(v), false
 	case sys.Errno:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -162,6 +163,36 @@ func TestLineGoesToEveryLogThatWantsIt(t *testing.T) {
 	}
 }
 
+// fullDisk is a file on a disk that is full.
+type fullDisk struct{ tries int }
+
+func (f *fullDisk) Write([]byte) (int, error) {
+	f.tries++
+	return 0, &os.PathError{Op: "write", Path: "error.log", Err: syscall.ENOSPC}
+}
+
+// Nothing is written to a full disk for the rest of the second, and the other
+// logs do not suffer.
+func TestFullDiskIsLeftAloneForASecond(t *testing.T) {
+	var next lines
+	full, wall := &fullDisk{}, &clock{wall: stamp}
+	times := NewTimes(wall)
+	log := newLog(&next, LogErr)
+	log = &Log{Level: LogErr, File: NewOpenFile("error.log", full, times, 123), Next: log}
+
+	for second := range 3 {
+		wall.wall = stamp.Add(time.Duration(second) * time.Second)
+		times.TimeUpdate()
+		for range 10 {
+			log.Error(LogErr, 0, "m")
+		}
+		if full.tries != second+1 || len(next) != 10*(second+1) {
+			t.Errorf("second %d: %d tries and %d lines in the other log, want %d and %d",
+				second, full.tries, len(next), second+1, 10*(second+1))
+		}
+	}
+}
+
 // A line is at most 2048 bytes with its newline. A message that is too long
 // is cut 50 bytes earlier if an error number follows, so that the number is
 // never lost (ngx_log_errno).
@@ -217,15 +248,18 @@ func TestFormatVerbs(t *testing.T) {
 		{"%", nil, "%"},
 		{"%d %d %d", []any{-1, int32(-2), int64(-3)}, "-1 -2 -3"},
 		{"%d %d %d", []any{uint(1), uint32(2), ^uint64(0)}, "1 2 18446744073709551615"},
-		{"%d %d", []any{Msec(5), Again}, "5 -2"},
+		{"%d %d %d", []any{Msec(5), ^Msec(0), Again}, "5 -1 -2"},
+		{"%d", []any{int64(math.MinInt64)}, "-9223372036854775808"},
 		{"%d %d", []any{true, false}, "1 0"},
 		{"%d", []any{sys.EAGAIN}, "11"},
 		{"%s and %s", []any{"text", []byte("bytes")}, "text and bytes"},
 		{"%s", []any{"100%d"}, "100%d"},
-		{"%c", []any{'x'}, "x"},
+		{"%c%c", []any{'x', byte('y')}, "xy"},
 		{"ev:%08X", []any{uint32(sys.EPOLLIN | sys.EPOLLRDHUP)}, "ev:00002001"},
 		{"ev:%04X", []any{uint32(sys.EPOLLIN)}, "ev:0001"},
 		{"%04X", []any{uint32(0x12345)}, "12345"},
+		{"%4X|%04X", []any{0xab, 0xab}, "  AB|00AB"},
+		{"%4d|%04d|%4d|%04d", []any{12, 12, -12, -12}, "  12|0012|-  12|-0012"},
 		{"%X %x", []any{0xabc, 0xabc}, "ABC abc"},
 		{"%X", []any{0}, "0"},
 		{"d:%p", []any{uint64(0xbeef)}, "d:000000000000BEEF"},
@@ -264,7 +298,8 @@ func FuzzAppendFormat(f *testing.F) {
 			t.Errorf("%q is not %q", appendFormat(nil, literal, nil), format)
 		}
 
-		// The verbs: fmt's, with C's names.
+		// The verbs: fmt's, with C's names. Between 0 and the width fmt has no
+		// other digit.
 		hex := fmt.Sprintf("%%0%dX", width)
 		want := fmt.Sprintf("%d|%d|%s|%s|"+hex+"|%x|%016X", n, uint64(n), text, text, uint64(n), uint64(n), uint64(n))
 		ours := appendFormat(nil, "%d|%d|%s|%s|"+hex+"|%x|%p",

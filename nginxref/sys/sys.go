@@ -22,6 +22,7 @@ const (
 	EINTR        = syscall.EINTR
 	EMFILE       = syscall.EMFILE
 	ENFILE       = syscall.ENFILE
+	ENOSPC       = syscall.ENOSPC
 	ENOSYS       = syscall.ENOSYS
 	EINVAL       = syscall.EINVAL
 	EPIPE        = syscall.EPIPE
