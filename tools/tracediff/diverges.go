@@ -19,7 +19,7 @@ type divergence struct {
 var divergences = []divergence{
 	{
 		nginx:    true,
-		from:     lines(`(signal .* received) from (?:master|outside|worker \d+(?: \(process \d+\))?)(.*)`),
+		from:     lines(`(signal .* received) from (?:outside|(?:new )?(?:master|worker \d+(?: \(process \d+\))?))(.*)`),
 		to:       "$1$2\n",
 		reason:   "who sent the signal is not logged",
 		file:     "process/ngx_process_signal.go",

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,16 +21,18 @@ type line struct {
 	text   string
 }
 
-var stamped = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] (\d+)#\d+: (\*\d+ )?(.*)$`)
+var stamped = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] (\d+)#(\d+): (\*\d+ )?(.*)$`)
 
-// parseLine reads one line of the file; ok says that it has a stamp.
+// parseLine reads one line of the file; ok says that it has a stamp. Debian's
+// nginx writes the pid file before the process that was started ends, in the
+// daemon's name but with its own thread's: that is left out.
 func parseLine(number int, text string) (l line, ok bool) {
 	m := stamped.FindStringSubmatch(text)
-	if m == nil {
+	if m == nil || m[1] != m[2] {
 		return line{}, false
 	}
 	pid, _ := strconv.Atoi(m[1])
-	return line{number, pid, m[2], strings.TrimSuffix(m[3], " ")}, true
+	return line{number, pid, m[3], strings.TrimSuffix(m[4], " ")}, true
 }
 
 // errorLog follows a log while it is written.
@@ -66,6 +69,7 @@ func (l *errorLog) read() error {
 		l.rest = rest
 		l.count++
 		if line, ok := parseLine(l.count, string(text)); ok {
+			line = l.roster.of(line)
 			l.lines = append(l.lines, line)
 			l.roster.add(line)
 		}
@@ -88,51 +92,85 @@ func (l *errorLog) tail(n int) string {
 	return b.String()
 }
 
-// roster knows the processes of a server by what the master logs of them.
+// roster knows the processes of a server by what the masters log of them.
 type roster struct {
-	master  int
-	workers []worker // in the order they were started
+	launcher int      // what has started the first master as a daemon; what it does is that one's
+	masters  []master // the first, and the new binary's
+	workers  []worker // in the order they were started
+}
 
+// master is a process that has workers, or that is its own worker.
+type master struct {
+	pid   int
 	next  int // number of the next worker of a batch; -1: respawn
-	child int // process id that the master looked at last
+	child int // process id that it looked at last
 }
 
 // worker is a process. Its number is the same as that of the process that it
 // replaces.
 type worker struct {
 	pid, number, life int
+	master            int // whose it is
 	ended             bool
 }
 
-func (w *worker) name() string {
-	if w.life == 1 {
-		return fmt.Sprintf("worker %d", w.number)
+// masterName is the first master's name. What is of the new binary has a name
+// that begins with fresh.
+const (
+	masterName = "master"
+	fresh      = "new "
+)
+
+// side returns what the names of a master's processes begin with.
+func side(master int) string {
+	if master > 0 {
+		return fresh
 	}
-	return fmt.Sprintf("worker %d (process %d)", w.number, w.life)
+	return ""
 }
 
-// add takes note of what the master did.
-func (r *roster) add(l line) {
-	if r.master == 0 {
-		r.master = l.pid
+func (w *worker) name() string {
+	name := fmt.Sprintf("%sworker %d", side(w.master), w.number)
+	if w.life > 1 {
+		name += fmt.Sprintf(" (process %d)", w.life)
 	}
-	if l.pid != r.master {
+	return name
+}
+
+// of returns a line with the process id of whose it is.
+func (r *roster) of(l line) line {
+	if l.pid == r.launcher {
+		l.pid = r.masters[0].pid
+	}
+	return l
+}
+
+// add takes note of what a master did.
+func (r *roster) add(l line) {
+	if len(r.masters) == 0 {
+		r.masters = append(r.masters, master{pid: l.pid})
+	}
+	i := slices.IndexFunc(r.masters, func(m master) bool { return m.pid == l.pid })
+	if i == -1 {
 		return
 	}
+	m := &r.masters[i]
 	var pid, slot int
 	switch {
 	case l.text == "start worker processes":
-		r.next = 0
+		m.next = 0
 	case l.text == "sigsuspend":
-		r.next = -1
+		m.next = -1
 	case scan(l.text, "child: %d %d ", &slot, &pid):
-		r.child = pid
+		m.child = pid
 	case scan(l.text, "start worker process %d", &pid):
-		r.started(pid)
+		r.started(i, pid)
 	case scan(l.text, "worker process %d exited", &pid):
 		if w := r.byPid(pid); w != nil {
 			w.ended = true
 		}
+	case scan(l.text, "start new binary process %d", &pid):
+		r.masters = append(r.masters, master{pid: pid})
 	}
 }
 
@@ -142,15 +180,16 @@ func scan(text, format string, numbers ...any) bool {
 	return err == nil && n == len(numbers)
 }
 
-func (r *roster) started(pid int) {
-	w := worker{pid: pid, number: r.next, life: 1}
-	if r.next >= 0 {
-		r.next++
-	} else if dead := r.byPid(r.child); dead != nil {
+func (r *roster) started(i, pid int) {
+	m := &r.masters[i]
+	w := worker{pid: pid, number: m.next, life: 1, master: i}
+	if m.next >= 0 {
+		m.next++
+	} else if dead := r.byPid(m.child); dead != nil {
 		w.number = dead.number
 	}
-	for i := range r.workers {
-		if r.workers[i].number == w.number {
+	for _, o := range r.workers {
+		if o.number == w.number && o.master == w.master {
 			w.life++
 		}
 	}
@@ -166,23 +205,42 @@ func (r *roster) byPid(pid int) *worker {
 	return nil
 }
 
-// byNumber returns the latest process with a worker's number, or nil.
-func (r *roster) byNumber(number int) *worker {
-	for i := len(r.workers) - 1; i >= 0; i-- {
-		if r.workers[i].number == number {
-			return &r.workers[i]
+// called returns the process id of the latest process with a name, or 0:
+// "master", "worker 1", "new worker 0".
+func (r *roster) called(name string) (pid int) {
+	for i, m := range r.masters {
+		if name == side(i)+masterName {
+			pid = m.pid
 		}
 	}
-	return nil
+	for _, w := range r.workers {
+		if name == fmt.Sprintf("%sworker %d", side(w.master), w.number) {
+			pid = w.pid
+		}
+	}
+	return pid
 }
 
 // name returns the role of a process.
 func (r *roster) name(pid int) string {
-	if pid == r.master {
-		return "master"
+	for i, m := range r.masters {
+		if m.pid == pid {
+			return side(i) + masterName
+		}
 	}
 	if w := r.byPid(pid); w != nil {
 		return w.name()
 	}
 	return "outside"
+}
+
+// pids returns all processes: the masters, and then the workers.
+func (r *roster) pids() (pids []int) {
+	for _, m := range r.masters {
+		pids = append(pids, m.pid)
+	}
+	for _, w := range r.workers {
+		pids = append(pids, w.pid)
+	}
+	return pids
 }

@@ -36,18 +36,22 @@ var phrases = compile(
 	`shutdown timeout`,
 	`reconfiguring`,
 	`reopening logs`,
+	`changing binary`,
+	`the changing binary signal is ignored: {n}`,
 	`exiting`,
 	`exit`,
 
 	// ngx_process.c, ngx_shmtx.c: processes and signals
 	`channel {-}:{-}`,
 	`start worker process {pid}`,
+	`start new binary process {pid}`,
 	`signal {n} ({n}) received from {pid}, {n}`,
 	`signal {n} ({n}) received from {pid}`,
 	`signal {n} ({n}) received, {n}`,
 	`signal {n} ({n}) received`,
 	`worker process {pid} exited with code {n}`,
 	`worker process {pid} exited on signal {n}`,
+	`new binary process {pid} exited with code {n}`,
 	`shmtx forced unlock`,
 
 	// ngx_event.c, ngx_epoll_module.c: one wait
@@ -59,6 +63,7 @@ var phrases = compile(
 	`epoll_wait() failed ({n})`,
 	`epoll_wait() returned no events without timeout`,
 	`timer delta: {-}`,
+	`timer signal`,
 	`epoll add event: fd:{fd} op:{n} ev:{n}`,
 	`epoll del event: fd:{fd} op:{n} ev:{n}`,
 	`epoll add connection: fd:{fd} ev:{n}`,

@@ -64,7 +64,7 @@ func try(ctx context.Context, s *scenario, binary, dir string, port int) ([]trac
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	server, err := start(binary, dir, s.conf, port)
+	server, err := start(ctx, binary, dir, s.conf, port)
 	if err != nil {
 		return nil, err
 	}

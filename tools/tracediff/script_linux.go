@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +27,11 @@ type op struct {
 // script waits until all processes are at rest.
 var ops = [...]op{
 	// What the scheduler has chosen. The run begins anew until it is so.
-	{"holder", "WORKER", 1, 1, (*run).holder}, // it holds the lock, and nobody lost it
-	{"in order", "", 0, 0, (*run).inOrder},    // the workers registered one after the other
-	{"without", "TEXT", 1, 1, (*run).without}, // in the log
+	// A PROCESS is "master" or "worker N"; of a new binary, "new master" or "new
+	// worker N".
+	{"holder", "PROCESS", 1, 1, (*run).holder}, // it holds the lock, and nobody lost it
+	{"in order", "", 0, 0, (*run).inOrder},     // the workers registered one after the other
+	{"without", "TEXT", 1, 1, (*run).without},  // in the log
 
 	// Clients. NAME is what the report calls the connection.
 	{"connect", "NAME [from N]", 1, 3, (*run).connect}, // from the Nth port after the server's
@@ -44,9 +47,9 @@ var ops = [...]op{
 	{"idle", "TIMES", 1, 1, (*run).idle},             // all waits of at most a second time out
 	{"await", "[PROCESS: ]TEXT", 1, 1, (*run).await}, // in the log, since the command before
 	{"signal", "SIGNAL PROCESS", 2, 2, (*run).signal},
-	{"files", "NUMBER WORKER", 2, 2, (*run).files}, // it can open no more than that
-	{"edit", "OLD -> NEW", 1, 1, (*run).edit},      // the configuration
-	{"block log", "", 0, 0, (*run).blockLog},       // the access log: who writes to it sleeps
+	{"files", "NUMBER PROCESS", 2, 2, (*run).files}, // it can open no more than that
+	{"edit", "OLD -> NEW", 1, 1, (*run).edit},       // the configuration
+	{"block log", "", 0, 0, (*run).blockLog},        // the access log: who writes to it sleeps
 	{"unblock log", "", 0, 0, (*run).unblockLog},
 }
 
@@ -90,12 +93,15 @@ func (r *run) logged(pid int, text string) bool {
 	})
 }
 
-func (r *run) worker(name string) (*worker, error) {
-	number, err := strconv.Atoi(strings.TrimPrefix(name, "worker "))
-	if w := r.log.roster.byNumber(number); err == nil && w != nil {
-		return w, nil
+// processName is the form of a process's name.
+var processName = regexp.MustCompile(`^(new )?(master|worker \d+)$`)
+
+// process returns the process id of a process of the server.
+func (r *run) process(name string) (pid int, err error) {
+	if pid = r.log.roster.called(name); pid == 0 {
+		err = fmt.Errorf("no %q", name)
 	}
-	return nil, fmt.Errorf("no %q", name)
+	return pid, err
 }
 
 func (r *run) without(ctx context.Context, args []string) error {
@@ -108,7 +114,7 @@ func (r *run) without(ctx context.Context, args []string) error {
 }
 
 func (r *run) holder(ctx context.Context, args []string) error {
-	w, err := r.worker(args[0])
+	pid, err := r.process(args[0])
 	if err != nil {
 		return err
 	}
@@ -118,7 +124,7 @@ func (r *run) holder(ctx context.Context, args []string) error {
 			last = l.pid
 		}
 	}
-	if last != w.pid {
+	if last != pid {
 		return errOtherOrder
 	}
 	return r.without(ctx, []string{"accept mutex lock failed: 1"})
@@ -178,7 +184,7 @@ func (r *run) idle(ctx context.Context, args []string) error {
 
 func (r *run) await(ctx context.Context, args []string) error {
 	process, text, ok := strings.Cut(args[0], ": ")
-	if !ok || process != "master" && !strings.HasPrefix(process, "worker ") {
+	if !ok || !processName.MatchString(process) {
 		process, text = "", args[0]
 	}
 	return r.until(ctx, fmt.Sprintf("%q is in the log", args[0]), func() bool {
@@ -193,13 +199,9 @@ func (r *run) await(ctx context.Context, args []string) error {
 }
 
 func (r *run) signal(ctx context.Context, args []string) error {
-	pid := r.log.roster.master
-	if args[1] != "master" {
-		w, err := r.worker(args[1])
-		if err != nil {
-			return err
-		}
-		pid = w.pid
+	pid, err := r.process(args[1])
+	if err != nil {
+		return err
 	}
 	sig := unix.SignalNum("SIG" + args[0])
 	if sig == 0 {
@@ -216,7 +218,7 @@ func (r *run) signal(ctx context.Context, args []string) error {
 
 // files lowers the worker's limit of descriptors.
 func (r *run) files(ctx context.Context, args []string) error {
-	w, err := r.worker(args[1])
+	pid, err := r.process(args[1])
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (r *run) files(ctx context.Context, args []string) error {
 	// Descriptors are taken from the lowest free number up.
 	limit := uint64(0)
 	for ; ; limit++ {
-		_, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", w.pid, limit))
+		_, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", pid, limit))
 		if err == nil {
 			continue
 		}
@@ -237,11 +239,11 @@ func (r *run) files(ctx context.Context, args []string) error {
 		n--
 	}
 	lim := unix.Rlimit{}
-	if err := unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, nil, &lim); err != nil {
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &lim); err != nil {
 		return err
 	}
 	lim.Cur = limit
-	return unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, &lim, nil)
+	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lim, nil)
 }
 
 func (r *run) edit(ctx context.Context, args []string) error {

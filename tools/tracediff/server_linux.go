@@ -20,16 +20,24 @@ const (
 	confName = "nginx.conf"
 	logName  = "error.log"
 	gateName = "access.log"
+	pidName  = "nginx.pid"
 )
 
-// directives are those that every scenario needs.
-const directives = "daemon off; pid nginx.pid; error_log " + logName + " debug;"
+// directives are those that every scenario needs. One that is about an upgrade
+// has a "daemon on" of its own, because a master whose parent lives takes that
+// for the one that is upgraded.
+const (
+	directives = "pid " + pidName + "; error_log " + logName + " debug;"
+	foreground = "daemon off; "
+	background = "daemon on;"
+)
 
 // server is a running nginx or nginxref.
 type server struct {
 	dir    string
 	port   int
 	cmd    *exec.Cmd
+	group  int // of the processes; 0: none was started
 	log    *errorLog
 	seen   int            // log lines that latest has
 	latest map[int]string // latest line of each process
@@ -37,7 +45,7 @@ type server struct {
 }
 
 // start starts a server in dir.
-func start(binary, dir, conf string, port int) (*server, error) {
+func start(ctx context.Context, binary, dir, conf string, port int) (*server, error) {
 	s := &server{dir: dir, port: port, gate: -1, latest: map[int]string{},
 		log: &errorLog{name: filepath.Join(dir, logName)}}
 	conf = strings.ReplaceAll(conf, "PORT", fmt.Sprint(port))
@@ -57,26 +65,58 @@ func start(binary, dir, conf string, port int) (*server, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("prctl(PR_SET_CHILD_SUBREAPER): %w", err)
 	}
-	s.cmd = exec.Command(binary, "-p", dir, "-c", confName, "-e", logName, "-g", directives)
+	global := foreground + directives
+	if strings.Contains(conf, background) {
+		global = directives
+	}
+	s.cmd = exec.Command(binary, "-p", dir, "-c", confName, "-e", logName, "-g", global)
 	// TERM, for a master that is killed leaves its workers.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {
 		s.stop()
 		return nil, err
 	}
-	s.log.roster.master = s.cmd.Process.Pid
+	s.group = s.cmd.Process.Pid
+	if global == directives {
+		if err := s.daemon(ctx); err != nil {
+			s.stop()
+			return nil, err
+		}
+	}
+	s.log.roster.masters = []master{{pid: s.group}}
 	return s, nil
+}
+
+// daemon waits for the process that was started to end, and for the daemon that
+// it leaves, which leads a process group of its own.
+func (s *server) daemon(ctx context.Context) error {
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("the daemon does not start: %w", err)
+	}
+	name := filepath.Join(s.dir, pidName)
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		text, _ := os.ReadFile(name)
+		if n, err := fmt.Sscanf(string(text), "%d\n", &s.group); n == 1 && err == nil {
+			s.log.roster.launcher = s.cmd.Process.Pid
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the daemon has not written %s", name)
+		}
+	}
 }
 
 // stop ends the processes and waits for them.
 func (s *server) stop() {
-	if s.cmd != nil && s.cmd.Process != nil {
-		group := s.cmd.Process.Pid
-		syscall.Kill(-group, syscall.SIGKILL)
-		s.cmd.Wait()
+	if s.group != 0 {
+		syscall.Kill(-s.group, syscall.SIGKILL)
+		s.cmd.Wait() // a daemon's has been waited for
 		for {
-			syscall.Kill(-group, syscall.SIGKILL) // a worker that was just started
-			if _, err := syscall.Wait4(-group, nil, 0, nil); err == syscall.ECHILD {
+			syscall.Kill(-s.group, syscall.SIGKILL) // a worker that was just started
+			if _, err := syscall.Wait4(-s.group, nil, 0, nil); err == syscall.ECHILD {
 				break
 			}
 		}
@@ -125,18 +165,27 @@ func (s *server) atRest() bool {
 	s.seen = len(s.log.lines)
 
 	roster := &s.log.roster
-	if len(roster.workers) == 0 {
-		return false
-	}
 	for _, w := range roster.workers {
-		if !w.ended && !(strings.HasPrefix(s.latest[w.pid], "epoll timer: ") && asleep(w.pid)) {
+		if !w.ended && !(s.waits(w.pid) && asleep(w.pid)) {
 			return false
 		}
 	}
-	if s.latest[roster.master] == "sigsuspend" {
-		return asleep(roster.master)
+	for _, m := range roster.masters {
+		resting := (s.latest[m.pid] == "sigsuspend" || s.waits(m.pid)) && asleep(m.pid)
+		if !resting && !dead(m.pid) {
+			return false
+		}
 	}
-	return state(fmt.Sprintf("/proc/%d/stat", roster.master)) == 'Z'
+	return true
+}
+
+// waits reports whether a process has said that its loop goes to sleep.
+func (s *server) waits(pid int) bool { return strings.HasPrefix(s.latest[pid], "epoll timer: ") }
+
+// dead reports whether a process has ended, waited for or not.
+func dead(pid int) bool {
+	st := state(fmt.Sprintf("/proc/%d/stat", pid))
+	return st == 'Z' || st == 0
 }
 
 // asleep reports whether all threads of a process sleep. A signal to a Go

@@ -43,14 +43,16 @@ type timer struct {
 	key  int // when it is due
 }
 
-// reduce makes traces of a log: the master's first, then the workers' in the
+// reduce makes traces of a log: the masters' first, then the workers' in the
 // order they were started.
 func reduce(l *errorLog, clients map[string]string, delay string) []trace {
 	var traces []trace
-	for _, pid := range append([]int{l.roster.master}, l.roster.pids()...) {
+	for _, pid := range l.roster.pids() {
 		n := &namer{roster: &l.roster, clients: clients, delay: delay,
 			fds: map[string]string{}, conns: map[string]string{}, events: map[string]string{}}
-		n.channel = channelFd(l.lines, pid)
+		if l.roster.byPid(pid) != nil {
+			n.channel = channelFd(l.lines, pid)
+		}
 		t := trace{name: l.roster.name(pid)}
 		for _, line := range l.lines {
 			if line.pid != pid {
@@ -63,13 +65,6 @@ func reduce(l *errorLog, clients map[string]string, delay string) []trace {
 		traces = append(traces, t)
 	}
 	return traces
-}
-
-func (r *roster) pids() (pids []int) {
-	for _, w := range r.workers {
-		pids = append(pids, w.pid)
-	}
-	return pids
 }
 
 // channelFd returns the descriptor of a worker's channel: the last that it

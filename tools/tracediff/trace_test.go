@@ -136,6 +136,8 @@ const (
 	opened  = "2#2: channel: 32\n2#2: channel command: 1\n2#2: get channel s:1 pid:3 fd:4\n"
 	quit    = "2#2: channel: 32\n2#2: channel command: 3\n"
 	empty   = "2#2: channel: -2\n2#2: timer delta: 1\n"
+	forever = "2#2: worker cycle\n2#2: epoll timer: -1\n"
+	tick    = "2#2: timer signal\n2#2: timer delta: 100\n"
 )
 
 func TestWhatTheSchedulerDecidesIsNoDifference(t *testing.T) {
@@ -148,6 +150,10 @@ func TestWhatTheSchedulerDecidesIsNoDifference(t *testing.T) {
 			workerLog(lost, event, opened, empty, won, event, opened, empty, strings.Replace(won, "2#2: epoll add event: fd:5 op:1 ev:00002001\n", "", 1))},
 		{"a message with a command", workerLog(lost, event, quit, opened, empty, lost),
 			workerLog(lost, event, quit, empty, lost, event, opened, empty, lost)},
+		{"timer signals", workerLog(forever, tick, forever, tick, forever, event, quit, empty, forever),
+			workerLog(forever, event, quit, empty, forever, tick, forever)},
+		{"a timer signal in the middle of a turn", workerLog(forever, event, "2#2: timer signal\n", quit, empty, forever),
+			workerLog(forever, tick, forever, event, quit, empty, forever)},
 	} {
 		s := share{}
 		for _, c := range compare(steps(t, tt.a), steps(t, tt.b)) {
@@ -155,6 +161,55 @@ func TestWhatTheSchedulerDecidesIsNoDifference(t *testing.T) {
 		}
 		if s.aligned != s.steps || s.steps == 0 {
 			t.Errorf("%s: %d of %d steps align", tt.name, s.aligned, s.steps)
+		}
+	}
+}
+
+func TestATimerSignalThatCostsATurnMoreIsADifference(t *testing.T) {
+	const failed = "2#2: epoll_wait() failed (4: Interrupted system call)\n2#2: timer delta: 0\n"
+	s := share{}
+	for _, c := range compare(steps(t, workerLog(forever, tick, forever)),
+		steps(t, workerLog(forever, failed, forever, tick, forever))) {
+		s.add(c.share)
+	}
+	if s.unexplained == 0 {
+		t.Error("no difference")
+	}
+}
+
+// What the launcher of a daemon does is the daemon's, and a new binary's
+// processes have names of their own.
+func TestProcessesOfAnUpgradeHaveNames(t *testing.T) {
+	log := `
+9#9: start worker processes
+1#1: start worker process 2
+1#1: sigsuspend
+1#1: start new binary process 3
+3#3: start worker processes
+3#3: start worker process 4
+3#3: start worker process 5
+3#3: sigsuspend
+3#3: child: 0 4 e:0 t:1 d:0 r:1 j:0
+3#3: start worker process 6
+4#4: start worker process 7
+`
+	r := roster{launcher: 9, masters: []master{{pid: 1}}}
+	for i, text := range strings.Split(strings.TrimSpace(log), "\n") {
+		l, ok := parseLine(i, "2026/01/01 00:00:00 [debug] "+text)
+		if !ok {
+			t.Fatalf("%q is no line", text)
+		}
+		r.add(r.of(l))
+	}
+	for pid, name := range map[int]string{1: "master", 2: "worker 0", 3: "new master", 4: "new worker 0",
+		5: "new worker 1", 6: "new worker 0 (process 2)", 7: "outside"} {
+		if got := r.name(pid); got != name {
+			t.Errorf("process %d is %q, want %q", pid, got, name)
+		}
+	}
+	for name, pid := range map[string]int{"master": 1, "new master": 3, "new worker 0": 6, "worker 0": 2, "worker 1": 0} {
+		if got := r.called(name); got != pid {
+			t.Errorf("%s is process %d, want %d", name, got, pid)
 		}
 	}
 }

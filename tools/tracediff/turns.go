@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // turn is one round of a worker's loop: what it did up to the wait, and what
 // came of the wait.
@@ -63,24 +66,29 @@ func (t *turn) repeats(before *turn) bool {
 
 // settle takes out of a worker's steps what the scheduler decides and not the
 // worker: how many of the master's messages about other workers come in one
-// turn, and how often a wait times out before something happens. The messages
-// become a trace of their own. Of the waits that timed out in a row, one is
-// left.
+// turn, how often a wait times out before something happens, and when the timer
+// signal comes. The messages become a trace of their own, and one timer signal.
+// Of the waits that timed out in a row, one is left.
 func settle(t trace) []trace {
-	init, list := turns(t.steps)
+	init, rounds := turns(t.steps)
 	main := trace{name: t.name, steps: init}
 	messages := trace{name: t.name + "'s messages"}
+	ticks := trace{name: t.name + "'s timer signals"}
 
 	var open *turn // its body is empty so far
 	timedOut := false
-	for i := range list {
-		t := &list[i]
+	for i := range rounds {
+		t := &rounds[i]
 		if open == nil || !t.repeats(open) {
 			main.steps = append(main.steps, t.begin...)
 			open, timedOut = t, false
 		}
 		messages.steps = append(messages.steps, t.takeMessages()...)
-		if t.idle() {
+		tick := t.takeTick()
+		if tick != nil {
+			ticks.steps = []step{*tick}
+		}
+		if t.idle() || tick != nil && t.timedOut() {
 			continue
 		}
 		if !t.timedOut() {
@@ -91,10 +99,24 @@ func settle(t trace) []trace {
 			timedOut = true
 		}
 	}
-	if len(messages.steps) == 0 {
-		return []trace{main}
+	list := []trace{main}
+	for _, t := range []trace{messages, ticks} {
+		if len(t.steps) > 0 {
+			list = append(list, t)
+		}
 	}
-	return []trace{main, messages}
+	return list
+}
+
+// takeTick takes the timer signal out of a turn; nil if it did not come.
+func (t *turn) takeTick() *step {
+	i := slices.IndexFunc(t.body, func(s step) bool { return s.text == "timer signal" })
+	if i == -1 {
+		return nil
+	}
+	tick := t.body[i]
+	t.body = slices.Delete(slices.Clone(t.body), i, i+1)
+	return &tick
 }
 
 // takeMessages takes out of a turn the messages about other workers' channels.
