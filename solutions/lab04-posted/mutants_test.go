@@ -138,6 +138,14 @@ func TestMutants(t *testing.T) {
 			}),
 		},
 		{
+			Name:     "held is cleared with the unlock",
+			KilledBy: "A/accepts-hold-the-lock",
+			Lab: wrongTurn(turn(accepts, func(cycle *event.Cycle) {
+				unlock(cycle)
+				cycle.AcceptMutexHeld = false
+			}, timers, rest)),
+		},
+		{
 			Name:     "the wait of the next turn sleeps",
 			KilledBy: "A/next-turn-asks-the-kernel",
 			Lab: wrongTurn(func(cycle *event.Cycle) {

@@ -159,6 +159,13 @@ func (c *checks) acceptsHoldTheLock(t *lab.T) {
 		})
 		w.Expect("the third connection is accepted", s.Shares()[0]+s.Shares()[1], 3)
 		w.Expect("both clients are served", s.reads, 2)
+
+		s.hold(s.holder(), func() {
+			s.Zone.AcceptMutex.Lock.Store(1)
+			w.Note("scenario", "another process takes the lock, for good")
+		})
+		w.Connect(s.Listener)
+		w.Settle()
 	})
 }
 
