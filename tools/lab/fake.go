@@ -21,6 +21,13 @@ func (t *T) Explore(departures int, scenario func(w *fake.World)) {
 	t.judge(fake.Explore(t.watch.scenario(scenario), fake.Options{Departures: departures, Patience: patience}))
 }
 
+// AtMost states that got is at most most now.
+func AtMost(w *fake.World, rule string, got, most int) {
+	if got > most {
+		w.Broken(rule, fmt.Sprintf("got %d", got))
+	}
+}
+
 // judge ends the check if r holds a failure, with the steps that led to it.
 func (t *T) judge(r *fake.Report) {
 	t.tb.Helper()
@@ -35,6 +42,9 @@ func (t *T) judge(r *fake.Report) {
 		t.missing(function)
 	}
 	cutLoop(f)
+	if f.Detail == "got false, want true" || f.Detail == "got true, want false" {
+		f.Detail = "it is not so"
+	}
 	if at := t.places(f.Stack); at != "" {
 		f.Stack = strings.TrimPrefix(at, "\n")
 	}

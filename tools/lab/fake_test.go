@@ -140,3 +140,18 @@ func TestLeftBehindCheckIsSilent(t *testing.T) {
 		t.Error("it has spoken")
 	}
 }
+
+// A rule is a sentence: that it is false says it all; of a number one wants to
+// know which it was.
+func TestBrokenRulesSayWhatWasSeen(t *testing.T) {
+	for _, c := range []struct {
+		scenario func(w *fake.World)
+		want   string
+	}{
+		{func(w *fake.World) { w.Expect("the lock is free", false, true) }, "broken: the lock is free\n  it is not so\n"},
+		{func(w *fake.World) { w.Expect("two are served", 1, 2) }, "broken: two are served\n  got 1, want 2\n"},
+		{func(w *fake.World) { AtMost(w, "three at most", 3, 3); AtMost(w, "two at most", 3, 2) }, "broken: two at most\n  got 3\n"},
+	} {
+		says(t, said(t, func(t *T) { t.Run(c.scenario) }), c.want)
+	}
+}

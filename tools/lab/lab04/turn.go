@@ -81,7 +81,9 @@ func (s *service) holder() *eventtest.Worker {
 
 // without expects that wk does what without having the lock.
 func (s *service) without(wk *eventtest.Worker, what string) {
-	s.w.Expect(what+" runs after the unlock", s.has(wk), false)
+	if s.has(wk) {
+		s.w.Broken(what+" runs after the unlock", wk.Name+" still has the lock")
+	}
 }
 
 // waits returns how often wk has come back from epoll_wait.
@@ -118,7 +120,7 @@ func (c *checks) nextTurn(t *lab.T) {
 		}
 		w.Connect(s.Listener)
 		w.Settle()
-		w.Expect("it ran five times", runs, 5)
+		w.Expect("the event that puts itself off, until it has run five times, did so", runs, 5)
 		c.movesAll(w)
 	})
 }
@@ -149,7 +151,9 @@ func (c *checks) acceptsHoldTheLock(t *lab.T) {
 		clients := w.ConnectN(s.Listener, 2)
 		w.Settle()
 		s.accepted = func(wk *eventtest.Worker, _ *event.Connection) {
-			w.Expect("a worker that accepts has the lock", s.has(wk), true)
+			if !s.has(wk) {
+				w.Broken("a worker that accepts has the lock", wk.Name+" has not")
+			}
 			w.Expect("it has read nothing before", s.reads, 0)
 		}
 		s.hold(s.holder(), func() {
@@ -245,7 +249,7 @@ func (c *checks) doneBeforeTheWait(t *lab.T) {
 		}
 		w.Connect(s.Listener)
 		w.Advance(time.Second)
-		w.Expect("it ran", done, 1)
+		w.Expect("what the timer's handler has posted ran", done, 1)
 	})
 }
 

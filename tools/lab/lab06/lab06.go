@@ -353,7 +353,7 @@ func (c *checks) price(t *lab.T) {
 			calls := d.CtlAdds + d.CtlDels + d.CtlMods
 			w.Note("scenario", fmt.Sprintf("multi_accept %v: %d calls of epoll_ctl", multi, calls))
 			w.Expect("100 connections are served", total(f.Shares()), 100)
-			w.Expect("they cost at most 100 calls", calls <= 100, true)
+			lab.AtMost(w, "they cost at most 100 calls", calls, 100)
 		})
 	}
 }
