@@ -146,7 +146,7 @@ func TestLeftBehindCheckIsSilent(t *testing.T) {
 func TestBrokenRulesSayWhatWasSeen(t *testing.T) {
 	for _, c := range []struct {
 		scenario func(w *fake.World)
-		want   string
+		want     string
 	}{
 		{func(w *fake.World) { w.Expect("the lock is free", false, true) }, "broken: the lock is free\n  it is not so\n"},
 		{func(w *fake.World) { w.Expect("two are served", 1, 2) }, "broken: two are served\n  got 1, want 2\n"},
