@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"herd/nginxref/sys"
 )
 
 // Failure is a rule that was broken, and how it came to that.
@@ -68,7 +70,19 @@ func (w *World) check() {
 // Expect states that got is want now.
 func (w *World) Expect(rule string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
-		w.Broken(rule, fmt.Sprintf("got %v, want %v", got, want))
+		w.Broken(rule, fmt.Sprintf("got %v, want %v", named(got), named(want)))
+	}
+}
+
+// named returns v, or the name of an error number.
+func named(v any) any {
+	switch err, isErrno := v.(sys.Errno); {
+	case !isErrno:
+		return v
+	case err == 0:
+		return "no error"
+	default:
+		return errnoName(err)
 	}
 }
 

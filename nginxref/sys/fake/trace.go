@@ -129,7 +129,7 @@ var errnoNames = map[sys.Errno]string{
 	sys.ENOTCONN: "ENOTCONN", sys.ECONNRESET: "ECONNRESET", sys.ECONNABORTED: "ECONNABORTED",
 	sys.ECONNREFUSED: "ECONNREFUSED", ebadf: "EBADF", echild: "ECHILD", eexist: "EEXIST",
 	enoent: "ENOENT", enotsock: "ENOTSOCK", enotty: "ENOTTY", eopnotsupp: "EOPNOTSUPP",
-	eperm: "EPERM", syscall.EOVERFLOW: "EOVERFLOW",
+	eperm: "EPERM", syscall.EOVERFLOW: "EOVERFLOW", syscall.ENOSPC: "ENOSPC",
 }
 
 // errnoName returns the name of err in C: they are the same everywhere, the

@@ -4,6 +4,7 @@ package lab03
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"herd/nginxref/core"
@@ -192,7 +193,7 @@ func (c *checks) failedRegistration(t *lab.T) {
 				c.f.partA(wk.Cycle)
 				if wk.Cycle.Worker == 0 {
 					// The first epoll_ctl registers the eventfd.
-					wk.Fail(fake.EpollCtl, 2, sys.Errno(28))
+					wk.Fail(fake.EpollCtl, 2, syscall.ENOSPC)
 				}
 			},
 		})

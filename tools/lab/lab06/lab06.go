@@ -220,13 +220,21 @@ func shares(f *eventtest.Fleet) []int {
 	return list
 }
 
-// moves returns how often the workers have taken their registration back.
-func moves(f *eventtest.Fleet) (n int) {
-	for _, wk := range f.Workers {
-		n += int(wk.Slot.CtlDels)
+// moving is oneByOne; after each connection every worker must have moved as
+// often as due says of one that has had so many.
+func moving(w *fake.World, f *eventtest.Fleet, n int, rule string, due func(had int) int) {
+	for range n {
+		oneByOne(w, f, 1)
+		for _, wk := range f.Workers {
+			had := int(wk.Slot.Accepted)
+			w.Expect(fmt.Sprintf("%s: %s has had %d, and has moved so often", rule, wk.Name, had), int(wk.Slot.CtlDels), due(had))
+		}
 	}
-	return n
 }
+
+// first16 is how often a worker moves after its first connection and every
+// 16th from there.
+func first16(had int) int { return (had + 15) / 16 }
 
 func (c *checks) oneWakeup(t *lab.T) {
 	t.Run(func(w *fake.World) {
@@ -243,7 +251,9 @@ func (c *checks) oneWakeup(t *lab.T) {
 func (c *checks) takeTurns(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		f := c.fleet(w, 4)
-		oneByOne(w, f, 25)
+		oneByOne(w, f, 4)
+		w.Expect("the first four connections are one each", shares(f), []int{1, 1, 1, 1})
+		oneByOne(w, f, 21)
 		w.Expect("after 25 connections: one each, then blocks of 16", shares(f), []int{17, 6, 1, 1})
 		oneByOne(w, f, 175)
 		w.Expect("after 200 connections", shares(f), []int{53, 49, 49, 49})
@@ -253,8 +263,7 @@ func (c *checks) takeTurns(t *lab.T) {
 func (c *checks) notMoreOften(t *lab.T) {
 	t.Run(func(w *fake.World) {
 		f := c.fleet(w, 4)
-		oneByOne(w, f, 200)
-		w.Expect("each worker has moved after its connections 1, 17, 33 and 49", moves(f), 4*4)
+		moving(w, f, 200, "a worker moves after its connections 1, 17, 33 and 49", first16)
 	})
 }
 
@@ -272,9 +281,9 @@ func (c *checks) fullGoesLast(t *lab.T) {
 			},
 		})
 		w.Settle()
-		oneByOne(w, f, 2*63)
+		rule := "a worker moves after its connections 1, 17, 33 and 49, and after each from the 57th on"
+		moving(w, f, 2*63, rule, func(had int) int { return first16(had) + max(0, had-56) })
 		w.Expect("both are full", shares(f), []int{63, 63})
-		w.Expect("each has moved 4 times in its turn, and after each of its last 7 connections", moves(f), 2*(4+7))
 	})
 }
 
@@ -291,8 +300,7 @@ func (c *checks) stays(t *lab.T, what string, change func(cycle *event.Cycle)) {
 			change(wk.Cycle)
 		}
 		w.Note("scenario", "the listener is "+what)
-		oneByOne(w, f, 20)
-		w.Expect("nobody moves", moves(f), 0)
+		moving(w, f, 20, "nobody moves", func(int) int { return 0 })
 	})
 }
 
