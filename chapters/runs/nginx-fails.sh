@@ -9,6 +9,6 @@ for lab in lab01-shmtx lab03-acceptmutex lab05-balance lab06-exclusive lab07-reu
 		test=$(printf '%s' "$name" | tr ' ' '_')
 		go test -count=1 "./solutions/$lab" -run "TestMutants/^$test\$" -v | grep -- "--- PASS: TestMutants/" >/dev/null ||
 			{ echo "$lab: $name: not found" >&2; exit 1; }
-		printf '%-18s %-52s found by %s\n' "$lab" "$name" "$check"
+		printf '%s: %s\n    found by %s\n' "$lab" "$name" "$check"
 	done
 done

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 )
 
 const usage = `Usage: go run ./tools/book -o DIR                 build the site in DIR
@@ -58,6 +59,8 @@ func do(root, out, serve string, args []string) error {
 		command, names = args[0], args[1:]
 	}
 	switch {
+	case slices.Contains(names, "-h"):
+		return errUsage
 	case command != "" && (out != "" || serve != ""):
 		return errUsage
 	case command == "record" && len(names) == 2:

@@ -103,13 +103,13 @@ func (e *Experiments) run(ctx context.Context, w io.Writer) error {
 	}
 	var runs []measure.Run
 	for _, x := range e.Runs {
-		fmt.Fprintf(w, "%s\n", x.Title)
+		fmt.Fprintf(w, "%s\n%10s %9s\n", x.Title, "predicted", "measured")
 		run, err := x.measure(ctx)
 		if err != nil {
 			return err
 		}
 		for _, f := range x.Figures {
-			fmt.Fprintf(w, "  %-58s predicted %8.2f   measured %8.2f\n", f.Question.Text, predicted[f.Question.Name], f.Of(&run))
+			fmt.Fprintf(w, "%10.2f %9.2f  %s\n", predicted[f.Question.Name], f.Of(&run), f.Question.Text)
 		}
 		runs = append(runs, run)
 	}
