@@ -168,7 +168,7 @@ type Cycle struct {
 
 	// ngx_event_accept.c, its local variables that must not be allocated anew
 	acceptSockaddr sys.Sockaddr
-	addrBuf        [128]byte
+	addrBuf        [sys.SockaddrStrlen]byte
 }
 
 // NewCycle returns a cycle of kernel that logs to log, with nginx's actions

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,34 @@ func accepting(t testing.TB, configure func(*worker)) (*worker, *Listening) {
 	ls := w.listen()
 	w.start()
 	return w, ls
+}
+
+// The longest path there is, with the length of its name in the connection.
+func TestPeersTextFitsTheConnection(t *testing.T) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w := newWorker(t)
+	ls := w.listenUnix(filepath.Join(dir, "s"))
+	ls.AddrNtop = true
+	w.start()
+	path := dir + "/" + strings.Repeat("p", 107-len(dir)-1)
+	client, err := net.DialUnix("unix", &net.UnixAddr{Name: path}, &net.UnixAddr{Name: filepath.Join(dir, "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	w.turnsUntil(func() bool { return len(w.accepted) == 1 })
+
+	c := w.accepted[0]
+	if string(c.AddrText) != "unix:"+path {
+		t.Errorf("text %q, want %q", c.AddrText, "unix:"+path)
+	}
+	if &c.AddrText[0] != &c.addrText[0] {
+		t.Errorf("a text of %d bytes does not fit", len(c.AddrText))
+	}
 }
 
 // Without a master too: 0 is what the log takes for no connection.

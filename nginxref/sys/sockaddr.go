@@ -22,6 +22,10 @@ type Sockaddr struct {
 	Raw [112]byte
 }
 
+// SockaddrStrlen is the longest printed form, in bytes (NGX_SOCKADDR_STRLEN):
+// that of a Unix socket.
+const SockaddrStrlen = len("unix:") + 108
+
 // Family returns the address family, or 0 if there is none.
 func (sa *Sockaddr) Family() int {
 	if sa.Len < 2 {
@@ -58,13 +62,17 @@ func (sa *Sockaddr) path() []byte {
 // "unix:/path". Without port the port and its brackets are left out. It
 // mirrors ngx_sock_ntop.
 func (sa *Sockaddr) AppendText(b []byte, port bool) []byte {
-	var addr netip.Addr
-
 	switch sa.Family() {
 	case AF_INET:
-		addr = netip.AddrFrom4([4]byte(sa.Raw[4:8]))
+		b = appendInet(b, sa.Raw[4:8])
 	case AF_INET6:
-		addr = netip.AddrFrom16([16]byte(sa.Raw[8:24]))
+		if port {
+			b = append(b, '[')
+		}
+		b = appendInet6(b, sa.Raw[8:24])
+		if port {
+			b = append(b, ']')
+		}
 	case AF_UNIX:
 		b = append(b, "unix:"...)
 		return append(b, sa.path()...)
@@ -73,17 +81,78 @@ func (sa *Sockaddr) AppendText(b []byte, port bool) []byte {
 	}
 
 	if !port {
-		return addr.AppendTo(b)
-	}
-	if sa.Family() == AF_INET6 {
-		b = append(b, '[')
-		b = addr.AppendTo(b)
-		b = append(b, ']')
-	} else {
-		b = addr.AppendTo(b)
+		return b
 	}
 	b = append(b, ':')
 	return strconv.AppendInt(b, int64(sa.Port()), 10)
+}
+
+// appendInet appends the four bytes of an IPv4 address: "127.0.0.1".
+func appendInet(b, addr []byte) []byte {
+	for i, n := range addr {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		b = strconv.AppendUint(b, uint64(n), 10)
+	}
+	return b
+}
+
+// appendInet6 appends an IPv6 address, its longest run of zeros as "::" and the
+// last four bytes of one that holds an IPv4 address, "::1.2.3.4", as those.
+// Mirrors ngx_inet6_ntop.
+func appendInet6(b, addr []byte) []byte {
+	zero, run := longestZeros(addr)
+
+	n := 16
+	if zero == 0 {
+		mapped := run == 5 && addr[10] == 0xff && addr[11] == 0xff
+		if mapped || run == 6 || run == 7 && addr[14] != 0 && addr[15] != 1 {
+			n = 12
+		}
+		b = append(b, ':')
+	}
+
+	for i := 0; i < n; i += 2 {
+		if i == zero {
+			b = append(b, ':')
+			i += (run - 1) * 2
+			continue
+		}
+
+		b = strconv.AppendUint(b, uint64(binary.BigEndian.Uint16(addr[i:])), 16)
+		if i < 14 {
+			b = append(b, ':')
+		}
+	}
+
+	if n == 12 {
+		b = appendInet(b, addr[12:])
+	}
+	return b
+}
+
+// longestZeros returns where the longest run of zero words begins, the first
+// of those that are as long, and its length in words; -1 if none has two.
+//
+// DIVERGES: its own function; in nginx it is the beginning of ngx_inet6_ntop.
+func longestZeros(addr []byte) (zero, run int) {
+	zero, run = -1, 1
+	last, n := -1, 0
+
+	for i := 0; i < 16; i += 2 {
+		if addr[i] != 0 || addr[i+1] != 0 {
+			n = 0
+			continue
+		}
+		if n++; n == 1 {
+			last = i
+		}
+		if run < n {
+			zero, run = last, n
+		}
+	}
+	return zero, run
 }
 
 // String returns the printed form with the port.

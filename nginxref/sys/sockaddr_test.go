@@ -1,6 +1,7 @@
 package sys_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strings"
@@ -36,6 +37,14 @@ func TestSockaddrText(t *testing.T) {
 		{"v6", tcp("[2001:db8::a:0:0:1]:443"), sys.AF_INET6, 443, "[2001:db8::a:0:0:1]:443", "2001:db8::a:0:0:1"},
 		{"v6 without zeros", tcp("[1:2:3:4:5:6:7:8]:1"), sys.AF_INET6, 1, "[1:2:3:4:5:6:7:8]:1", "1:2:3:4:5:6:7:8"},
 		{"v6 one zero group", tcp("[1:0:3:4:5:6:7:8]:1"), sys.AF_INET6, 1, "[1:0:3:4:5:6:7:8]:1", "1:0:3:4:5:6:7:8"},
+		{"v6 two runs of zeros", tcp("[1:0:0:4:5:0:0:8]:1"), sys.AF_INET6, 1, "[1::4:5:0:0:8]:1", "1::4:5:0:0:8"},
+		{"v6 zeros at the end", tcp("[1:2:3::]:1"), sys.AF_INET6, 1, "[1:2:3::]:1", "1:2:3::"},
+		{"v6 full", tcp("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1"), sys.AF_INET6, 1,
+			"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
+		{"v4 compatible", tcp("[::1.2.3.4]:80"), sys.AF_INET6, 80, "[::1.2.3.4]:80", "::1.2.3.4"},
+		{"v4 compatible, of one word", tcp("[::102]:80"), sys.AF_INET6, 80, "[::0.0.1.2]:80", "::0.0.1.2"},
+		{"v6 of one word that ends in 1", tcp("[::101]:80"), sys.AF_INET6, 80, "[::101]:80", "::101"},
+		{"v6 of one byte", tcp("[::2]:80"), sys.AF_INET6, 80, "[::2]:80", "::2"},
 		{"v4 in v6", tcp("[::ffff:1.2.3.4]:80"), sys.AF_INET6, 80, "[::ffff:1.2.3.4]:80", "::ffff:1.2.3.4"},
 		{"unix", unixSockaddr("/tmp/s\x00"), sys.AF_UNIX, 0, "unix:/tmp/s", "unix:/tmp/s"},
 		{"unix without the zero", unixSockaddr("/tmp/s"), sys.AF_UNIX, 0, "unix:/tmp/s", "unix:/tmp/s"},
@@ -98,8 +107,13 @@ func FuzzSockaddr(f *testing.F) {
 		switch sa.Family() {
 		case sys.AF_INET, sys.AF_INET6:
 			ap, err := netip.ParseAddrPort(text)
-			if err != nil || int(ap.Port()) != sa.Port() {
-				t.Errorf("%q: %v", text, err)
+			addr := ap.Addr().AsSlice()
+			stored := sa.Raw[4:8]
+			if len(addr) == 16 {
+				stored = sa.Raw[8:24]
+			}
+			if err != nil || int(ap.Port()) != sa.Port() || !bytes.Equal(addr, stored) {
+				t.Errorf("%q of % x: %v", text, stored, err)
 			}
 		case sys.AF_UNIX:
 			if !strings.HasPrefix(text, "unix:") || strings.Contains(text, "\x00") {
