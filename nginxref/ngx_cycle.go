@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"syscall"
 	"unsafe"
 
 	"herd/nginxref/conf"
@@ -329,7 +330,7 @@ func (n *program) closeOld(c, old *cycle, log *core.Log) {
 
 			c.Log.Error(core.LogWarn, 0, "deleting socket %s", name)
 
-			if err := os.Remove(name); err != nil {
+			if err := syscall.Unlink(name); err != nil {
 				c.Log.Error(core.LogEmerg, core.ErrnoOf(err), "unlink() %s failed", name)
 			}
 		}

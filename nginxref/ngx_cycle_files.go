@@ -86,7 +86,7 @@ func (n *program) deletePidfile(cycle *cycle) {
 		name = cycle.Conf.Oldpid
 	}
 
-	if err := os.Remove(name); err != nil {
+	if err := syscall.Unlink(name); err != nil {
 		cycle.Log.Error(core.LogAlert, core.ErrnoOf(err), "unlink() \"%s\" failed", name)
 	}
 }
@@ -145,7 +145,7 @@ func testLockfile(name string, log *core.Log) core.Status {
 		log.Error(core.LogAlert, core.ErrnoOf(err), "close() \"%s\" failed", name)
 	}
 
-	if err := os.Remove(name); err != nil {
+	if err := syscall.Unlink(name); err != nil {
 		log.Error(core.LogAlert, core.ErrnoOf(err), "unlink() \"%s\" failed", name)
 	}
 

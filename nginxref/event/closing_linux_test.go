@@ -232,6 +232,22 @@ func TestUnixSocketFileIsRemovedByItsLastOwner(t *testing.T) {
 	}
 }
 
+// unlink(2) removes no directory.
+func TestDirectoryInPlaceOfAUnixSocketStays(t *testing.T) {
+	w := newWorker(t)
+	path := filepath.Join(t.TempDir(), "s")
+	w.listenUnix(path)
+	os.Remove(path)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.Process = ProcessMaster
+	w.CloseListeningSockets()
+	if _, err := os.Lstat(path); err != nil || w.logged("[emerg] unlink() "+path+" failed (21: Is a directory)") != 1 {
+		t.Errorf("%v, log %q", err, w.lines)
+	}
+}
+
 func TestMissingUnixSocketFileIsLogged(t *testing.T) {
 	w := newWorker(t)
 	path := filepath.Join(t.TempDir(), "s")

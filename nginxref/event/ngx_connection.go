@@ -2,6 +2,7 @@ package event
 
 import (
 	"os"
+	"syscall"
 	"unsafe"
 
 	"herd/nginxref/core"
@@ -113,7 +114,7 @@ type Connection struct {
 	Close     bool // the handler was called to close it
 
 	log      core.Log // what Log of an accepted connection points to
-	addrText [108]byte
+	addrText [sys.SockaddrStrlen]byte
 }
 
 // connectionOfQueue returns the connection that q is the link of.
@@ -181,7 +182,7 @@ func (cycle *Cycle) CloseListeningSockets() {
 			(!ls.Inherited || os.Getppid() != cycle.Parent) { // 1074
 			name := ls.Sockaddr.Path() // 1079
 
-			if err := os.Remove(name); err != nil { // 1081
+			if err := syscall.Unlink(name); err != nil { // 1081
 				cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "unlink() %s failed", name) // 1082
 			}
 		}

@@ -226,7 +226,7 @@ func (cycle *Cycle) initSocketFile(name string, test bool) {
 	}
 
 	if test {
-		if err := os.Remove(name); err != nil {
+		if err := syscall.Unlink(name); err != nil {
 			cycle.Log.Error(core.LogEmerg, core.ErrnoOf(err), "unlink() %s failed", name)
 		}
 	}
@@ -260,7 +260,7 @@ func (cycle *Cycle) removeStale(ls *Listening) bool {
 
 	cycle.Log.Error(core.LogWarn, 0, "deleting stale socket %s", name)
 
-	return os.Remove(name) == nil
+	return syscall.Unlink(name) == nil
 }
 
 // The calls of package unix take their own form of address.
