@@ -9,6 +9,10 @@ import (
 // Times is the process's cached clock (the globals of ngx_times.c). Reading a
 // field costs no system call; it is as old as the last TimeUpdate, one turn
 // of the loop at the most.
+//
+// DIVERGES: of nginx's five printed forms, two. The access log makes its own
+// (ngx_http_log_module.go); the ISO form is in no log format that nginxref knows,
+// and syslog's is for syslog.
 type Times struct {
 	CurrentMsec Msec // monotonic; ngx_current_msec
 	Sec         int64

@@ -13,6 +13,11 @@ import (
 // Linux is the real kernel. Calls that may sleep for long take the
 // scheduler's blocking path; the others are raw, which saves the scheduler's
 // bookkeeping (about 60 ns) but would stall the process if they slept.
+//
+// DIVERGES: every descriptor is made close-on-exec, because a worker is a new
+// program that gets what it needs by number (package process). nginx's workers
+// are forked and find all open, and only what must not go to a new binary is
+// close-on-exec.
 type Linux struct{ pid int }
 
 // New returns the real kernel for this process.
@@ -66,6 +71,10 @@ func (k *Linux) Write(fd int, p []byte) (int, Errno) {
 	return int(n), err
 }
 
+// EpollCreate is epoll_create1.
+//
+// DIVERGES: nginx has epoll_create, with a number that the kernel has not looked
+// at since Linux 2.6.8 and without flags. arm64 has no such call.
 func (k *Linux) EpollCreate() (int, Errno) {
 	fd, _, err := unix.RawSyscall(unix.SYS_EPOLL_CREATE1, unix.EPOLL_CLOEXEC, 0, 0)
 	return int(fd), err
@@ -77,7 +86,9 @@ func (k *Linux) EpollCtl(ep, op, fd int, ev EpollEvent) Errno {
 	return err
 }
 
-// EpollWait is epoll_pwait without a mask: arm64 has no epoll_wait.
+// EpollWait is epoll_pwait without a mask.
+//
+// DIVERGES: nginx has epoll_wait, which is the same. arm64 has no such call.
 func (k *Linux) EpollWait(ep int, list []EpollEvent, msec int) (int, Errno) {
 	if msec == 0 {
 		n, _, err := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep),
@@ -92,6 +103,10 @@ func (k *Linux) EpollWait(ep int, list []EpollEvent, msec int) (int, Errno) {
 	return int(n), err
 }
 
+// Eventfd is eventfd2.
+//
+// DIVERGES: nginx's has no flags. Here a raw read or write that slept would
+// stall the process.
 func (k *Linux) Eventfd() (int, Errno) {
 	fd, _, err := unix.RawSyscall(unix.SYS_EVENTFD2, 0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC, 0)
 	return int(fd), err
@@ -99,6 +114,8 @@ func (k *Linux) Eventfd() (int, Errno) {
 
 // Accept4 does not use unix.Accept4, which allocates an address on every
 // call, failed ones included.
+//
+// DIVERGES: nginx has SOCK_NONBLOCK only; see Linux.
 func (k *Linux) Accept4(fd int, sa *Sockaddr) (int, Errno) {
 	sa.Len = uint32(len(sa.Raw))
 	s, _, err := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd),
