@@ -52,13 +52,6 @@ func (t *T) judge(r *fake.Report) {
 		t.lab.Number, t.check.Part, f, t.check.Sentence, t.check.Read))
 }
 
-// How long the steps may be that a process repeats for ever, and how often it
-// has to repeat them.
-const (
-	maxPeriod = 60
-	manyTimes = 20
-)
-
 // cutLoop ends the story of processes that never come to rest where the first
 // of them has gone round once: what follows is the same again.
 func cutLoop(f *fake.Failure) {
@@ -70,30 +63,10 @@ func cutLoop(f *fake.Failure) {
 		byWho[step.Who] = append(byWho[step.Who], i)
 	}
 	for who, at := range byWho {
-		first, period := repeats(f.Steps, at)
-		if period == 0 || at[first+period-1] >= f.Step {
-			continue
-		}
-		f.Step = at[first+period-1] + 1
-		steps := "last step"
-		if period > 1 {
-			steps = fmt.Sprintf("last %d steps", period)
-		}
-		f.Detail = fmt.Sprintf("%s does its %s here again and again, and never sleeps", who, steps)
-	}
-}
-
-// repeats returns where the steps at these places begin to be the same again
-// and again up to the end, and how many make a round; 0 if they are not.
-func repeats(steps []fake.Step, at []int) (first, period int) {
-	for period = 1; period <= maxPeriod; period++ {
-		first = len(at) - period
-		for first > 0 && steps[at[first-1]].What == steps[at[first-1+period]].What {
-			first--
-		}
-		if len(at)-first >= manyTimes*period {
-			return first, period
+		end, what := firstRound(len(at), func(i, j int) bool { return f.Steps[at[i]].What == f.Steps[at[j]].What })
+		if what != "" && at[end-1] < f.Step {
+			f.Step = at[end-1] + 1
+			f.Detail = fmt.Sprintf("%s does its %s here again and again, and never sleeps", who, what)
 		}
 	}
-	return 0, 0
 }

@@ -155,3 +155,38 @@ func TestBrokenRulesSayWhatWasSeen(t *testing.T) {
 		says(t, said(t, func(t *T) { t.Run(c.scenario) }), c.want)
 	}
 }
+
+// Who goes round outside of the deterministic kernel is found by the steps.
+func TestStoryOfALoopOfStepsEndsWithItsFirstRound(t *testing.T) {
+	text := said(t, func(t *T) {
+		t.Step("it begins")
+		for {
+			t.Step("wait: none has ended")
+			t.Step("again")
+		}
+	})
+	says(t, text, "it does its last 2 steps again and again", "at fake_test.go:", `
+        1. it begins
+        2. wait: none has ended
+   ->   3. again
+`)
+}
+
+func TestFirstRound(t *testing.T) {
+	for _, c := range []struct {
+		steps string
+		end   int
+		what  string
+	}{
+		{"abc" + strings.Repeat("d", 20), 4, "last step"},
+		{"abc" + strings.Repeat("d", 19), 0, ""},
+		{"ab" + strings.Repeat("abc", 20), 5, "last 3 steps"},
+		{strings.Repeat("ab", 30), 2, "last 2 steps"},
+		{"", 0, ""},
+	} {
+		end, what := firstRound(len(c.steps), func(i, j int) bool { return c.steps[i] == c.steps[j] })
+		if end != c.end || what != c.what {
+			t.Errorf("%s: %d %q, want %d %q", c.steps, end, what, c.end, c.what)
+		}
+	}
+}

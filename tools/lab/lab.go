@@ -95,12 +95,40 @@ type T struct {
 	steps []string
 }
 
+// manySteps is more than any check takes: who comes to it goes round and round.
+const manySteps = 10_000
+
 // Step notes what happens now, in words: "worker 2 tries the lock".
 func (t *T) Step(format string, args ...any) {
 	t.watch.pass()
+	if t.note(fmt.Sprintf(format, args...)) < manySteps {
+		return
+	}
+	rule := "the code must come to an end"
+	if what := t.cutLoop(); what != "" {
+		rule += ": it does its " + what + " again and again"
+	}
+	t.Wrong("%s%s", rule, t.places(string(debug.Stack())))
+}
+
+// note adds a step, and returns how many there are.
+func (t *T) note(step string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.steps = append(t.steps, fmt.Sprintf(format, args...))
+	t.steps = append(t.steps, step)
+	return len(t.steps)
+}
+
+// cutLoop ends the story of a loop where it has gone round once, and says what
+// goes round; "" if nothing does.
+func (t *T) cutLoop() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end, what := firstRound(len(t.steps), func(i, j int) bool { return t.steps[i] == t.steps[j] })
+	if what != "" {
+		t.steps = t.steps[:end]
+	}
+	return what
 }
 
 // Wrong ends the check: the last step was wrong, because of rule.
@@ -175,7 +203,7 @@ func (t *T) story(rule string) string {
 	if t.check.Read != "" {
 		fmt.Fprintf(&b, "  read: %s\n", t.check.Read)
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // Test runs the lab's checks, each as a subtest named by its ID. The lab's
