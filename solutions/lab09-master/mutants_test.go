@@ -159,6 +159,48 @@ func TestMutants(t *testing.T) {
 			}),
 		},
 		{
+			Name:     "the word is stored, not compared and set",
+			KilledBy: "B/a-lease-excludes",
+			Lab: wrong(func(f *lab09.Functions) {
+				f.LeaseTrylock = func(kernel sys.Kernel, lease *lab09.Lease, msec uint64) bool {
+					now := kernel.MonotonicNsec() / 1e6
+					holder, end := unpack(kernel.AtomicLoad(&lease.Word))
+					if holder != 0 && holder != kernel.Getpid() && now < end {
+						return false
+					}
+					lease.Word.Store(pack(kernel.Getpid(), now+msec))
+					return true
+				}
+			}),
+		},
+		{
+			Name:     "the master is woken by anything and signals again",
+			KilledBy: "A/only-the-alarm-doubles",
+			Lab: wrong(func(f *lab09.Functions) {
+				f.Terminate = func(m *lab09.Master, alarm bool) {
+					if m.Delay > 0 && !alarm {
+						m.Delay /= 2
+						Terminate(m, true)
+						return
+					}
+					Terminate(m, alarm)
+				}
+			}),
+		},
+		{
+			Name:     "only the end of the children ends the loop",
+			KilledBy: "A/no-child-is-no-error",
+			Lab: wrong(func(f *lab09.Functions) {
+				f.Reap = func(m *lab09.Master) {
+					for {
+						if _, _, ok := m.Host.Wait(); !ok {
+							return
+						}
+					}
+				}
+			}),
+		},
+		{
 			Name:     "the word is judged, and then written without looking",
 			KilledBy: "B/a-lease-excludes",
 			Lab: wrong(func(f *lab09.Functions) {

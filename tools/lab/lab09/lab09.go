@@ -58,7 +58,7 @@ func Lab(f Functions) *lab.Lab {
 				Sentence: "A worker that exits with code 2 is not started again, and its slot is free."},
 			{Part: "A", Name: "nobody-is-replaced-while-stopping", Points: 5, Read: readRespawn, Run: c.stopping,
 				Sentence: "While the master stops, nobody is started again."},
-			{Part: "A", Name: "only-the-alarm-doubles", Points: 15, Read: readTerminate, Run: c.terminate,
+			{Part: "A", Name: "only-the-alarm-doubles", Points: 15, Read: readTerminate, Run: c.onlyTheAlarm,
 				Sentence: "The workers get SIGTERM, and again whenever the timer goes off after 50, 100, 200, ... ms; beyond 1000 ms they get SIGKILL. Other signals that wake the master change nothing."},
 			{Part: "B", Name: "a-lease-excludes", Points: 10, Read: readLease, Run: c.leaseExcludes,
 				Sentence: "However the workers are scheduled, while a lease lasts only one holds it."},
@@ -153,6 +153,24 @@ func (h *host) end(code int, pids ...int) {
 	}
 }
 
+// reap, respawn and terminate call the student's functions, as steps.
+func (c *checks) reap(t *lab.T, m *Master) {
+	t.Step("Reap is called")
+	c.f.Reap(m)
+}
+
+func (c *checks) respawn(t *lab.T, m *Master) (live int) {
+	t.Step("Respawn is called")
+	live = c.f.Respawn(m)
+	t.Step("Respawn returns %d", live)
+	return live
+}
+
+func (c *checks) terminate(t *lab.T, m *Master, alarm bool) {
+	t.Step("Terminate is called, alarm %v", alarm)
+	c.f.Terminate(m, alarm)
+}
+
 // manyDeaths holds CASES D15.
 func (c *checks) manyDeaths(t *lab.T) {
 	m, h, _ := newMaster(t, 16)
@@ -160,7 +178,7 @@ func (c *checks) manyDeaths(t *lab.T) {
 		h.end(0, 101+i)
 	}
 	t.Step("one SIGCHLD comes")
-	c.f.Reap(m)
+	c.reap(t, m)
 	for i := range m.Slots {
 		t.Expect(m.Slots[i].Exited, "slot %d has not been noted as exited", i)
 	}
@@ -170,14 +188,14 @@ func (c *checks) manyDeaths(t *lab.T) {
 func (c *checks) noChild(t *lab.T) {
 	m, _, _ := newMaster(t, 0)
 	t.Step("SIGCHLD comes, and there are no children")
-	c.f.Reap(m)
+	c.reap(t, m)
 	m, h, _ := newMaster(t, 2)
 	t.Step("SIGCHLD comes, and both children still run")
-	c.f.Reap(m)
+	c.reap(t, m)
 	t.Expect(!m.Slots[0].Exited && !m.Slots[1].Exited, "a child that runs was noted as exited")
 	h.end(0, 999, 101)
 	t.Step("SIGCHLD comes; 999 is a child that no slot knows")
-	c.f.Reap(m)
+	c.reap(t, m)
 	t.Expect(m.Slots[0].Exited && !m.Slots[1].Exited, "a child that no slot knows must not hide the others")
 }
 
@@ -187,11 +205,11 @@ func (c *checks) deadHolder(t *lab.T) {
 	mtx.holder = 102
 	t.Step("102 holds the accept mutex")
 	h.end(0, 101)
-	c.f.Reap(m)
+	c.reap(t, m)
 	t.Expect(mtx.holder == 102, "the lock was taken from a living worker")
 	t.Expect(slices.Contains(mtx.forced, 101), "nobody asked whether the dead one held the lock")
 	h.end(0, 102)
-	c.f.Reap(m)
+	c.reap(t, m)
 	t.Expect(mtx.holder == 0, "the dead holder still has the lock: nobody will accept any more")
 }
 
@@ -199,14 +217,14 @@ func (c *checks) deadHolder(t *lab.T) {
 func (c *checks) sameSlot(t *lab.T) {
 	m, h, _ := newMaster(t, 4)
 	h.end(0, 102, 104)
-	c.f.Reap(m)
-	live := c.f.Respawn(m)
+	c.reap(t, m)
+	live := c.respawn(t, m)
 	t.Expect(live == 4, "%d workers are said to live, want 4", live)
 	want := []string{"spawn slot 1 as 105", "spawn slot 3 as 106"}
 	t.Expect(slices.Equal(h.asked, want), "asked for %q, want %q", h.asked, want)
 	t.Expect(m.Slots[1].Pid == 105 && !m.Slots[1].Exited, "slot 1 does not hold the new worker: %+v", m.Slots[1])
 	h.take()
-	c.f.Respawn(m)
+	c.respawn(t, m)
 	t.Expect(len(h.take()) == 0, "a second call with nobody dead started somebody")
 }
 
@@ -214,14 +232,14 @@ func (c *checks) sameSlot(t *lab.T) {
 func (c *checks) fatal(t *lab.T) {
 	m, h, _ := newMaster(t, 3)
 	h.end(FatalCode, 102)
-	c.f.Reap(m)
-	live := c.f.Respawn(m)
+	c.reap(t, m)
+	live := c.respawn(t, m)
 	t.Expect(len(h.take()) == 0, "a worker that cannot start was started again")
 	t.Expect(live == 2, "%d workers are said to live, want 2", live)
 	t.Expect(m.Slots[1].Pid == 0, "the slot is not free: %+v", m.Slots[1])
 	h.end(0, 101)
-	c.f.Reap(m)
-	c.f.Respawn(m)
+	c.reap(t, m)
+	c.respawn(t, m)
 	t.Expect(slices.Equal(h.asked, []string{"spawn slot 0 as 104"}), "the others are affected: %q", h.asked)
 }
 
@@ -229,33 +247,33 @@ func (c *checks) stopping(t *lab.T) {
 	m, h, _ := newMaster(t, 2)
 	m.Stopping = true
 	h.end(0, 101)
-	c.f.Reap(m)
-	live := c.f.Respawn(m)
+	c.reap(t, m)
+	live := c.respawn(t, m)
 	t.Expect(len(h.take()) == 0, "a worker was started while the master stops")
 	t.Expect(live == 1, "%d workers are said to live, want 1", live)
 }
 
-// terminate holds CASES D01: fifteen of sixteen leave at once, and each wakes
+// onlyTheAlarm holds CASES D01: fifteen of sixteen leave at once, and each wakes
 // the master.
-func (c *checks) terminate(t *lab.T) {
+func (c *checks) onlyTheAlarm(t *lab.T) {
 	m, h, _ := newMaster(t, 2)
 	m.Stopping = true
 	t.Step("the master is told to stop")
-	c.f.Terminate(m, false)
+	c.terminate(t, m, false)
 	want := []string{"alarm in 50 ms", "SIGTERM to 101", "SIGTERM to 102"}
 	t.Expect(same(h.take(), want), "the first time: want %q", want)
 
 	h.end(0, 101)
-	c.f.Reap(m)
-	c.f.Respawn(m)
+	c.reap(t, m)
+	c.respawn(t, m)
 	t.Step("SIGCHLD woke the master")
-	c.f.Terminate(m, false)
+	c.terminate(t, m, false)
 	t.Expect(m.Delay == FirstDelay, "a signal that is not the alarm changed the delay to %d", m.Delay)
-	h.take()
+	t.Expect(len(h.take()) == 0, "a signal that is not the alarm changes nothing")
 
 	for delay := 2 * FirstDelay; delay <= 2*LastDelay; delay *= 2 {
 		t.Step("the alarm goes off")
-		c.f.Terminate(m, true)
+		c.terminate(t, m, true)
 		signal := "SIGTERM to 102"
 		if delay > LastDelay {
 			signal = "SIGKILL to 102"
@@ -276,10 +294,41 @@ func same(a, b []string) bool {
 // leaseMsec is the lease that the checks use.
 const leaseMsec = 100
 
+// atomics is a process that changes the lease, as the others do, by calls of
+// the kernel alone: between two of them another may come.
+type atomics struct {
+	*fake.Process
+	lease *Lease
+	left  *uint64 // what the last call of any process has left in the word
+}
+
+func (k *atomics) AtomicCmpSet(word *sys.Atomic, old, set uint64) bool {
+	k.look()
+	done := k.Process.AtomicCmpSet(word, old, set)
+	*k.left = k.lease.Word.Load()
+	return done
+}
+
+func (k *atomics) AtomicFetchAdd(word *sys.Atomic, delta int64) uint64 {
+	k.look()
+	before := k.Process.AtomicFetchAdd(word, delta)
+	*k.left = k.lease.Word.Load()
+	return before
+}
+
+// look breaks a rule if the word was changed without a call.
+func (k *atomics) look() {
+	if k.lease.Word.Load() != *k.left {
+		k.World().Broken("the lease is changed with kernel.AtomicCmpSet",
+			k.Name+" has changed it without, and so without looking whether another has meanwhile")
+	}
+}
+
 // leaseExcludes has two processes take turns, under every schedule.
 func (c *checks) leaseExcludes(t *lab.T) {
 	t.Explore(3, func(w *fake.World) {
 		var lease Lease
+		var left uint64
 		inside := 0
 		w.Name(&lease.Word, "lease")
 		w.Always("only one holds the lease", func() string {
@@ -290,12 +339,16 @@ func (c *checks) leaseExcludes(t *lab.T) {
 		})
 		for i := range 2 {
 			w.Start(fmt.Sprintf("worker %d", i+1), func(p *fake.Process) {
+				k := &atomics{p, &lease, &left}
 				for range 2 {
-					if c.f.LeaseTrylock(p, &lease, leaseMsec) {
+					won := c.f.LeaseTrylock(k, &lease, leaseMsec)
+					k.look()
+					if won {
 						inside++
 						p.SchedYield()
 						inside--
-						c.f.LeaseUnlock(p, &lease)
+						c.f.LeaseUnlock(k, &lease)
+						k.look()
 					}
 				}
 			})
