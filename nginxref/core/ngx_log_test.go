@@ -298,8 +298,7 @@ func FuzzAppendFormat(f *testing.F) {
 			t.Errorf("%q is not %q", appendFormat(nil, literal, nil), format)
 		}
 
-		// The verbs: fmt's, with C's names. Between 0 and the width fmt has no
-		// other digit.
+		// The verbs: fmt's, with C's names.
 		hex := fmt.Sprintf("%%0%dX", width)
 		want := fmt.Sprintf("%d|%d|%s|%s|"+hex+"|%x|%016X", n, uint64(n), text, text, uint64(n), uint64(n), uint64(n))
 		ours := appendFormat(nil, "%d|%d|%s|%s|"+hex+"|%x|%p",
