@@ -16,12 +16,16 @@ func serveSite(root, addr string) error {
 	if err := loopback(addr); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
+	l := &live{root: root}
+	if err := l.build(); err != nil {
 		return err
 	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("-serve %s: %w; port 0 takes a free one", addr, err)
+	}
 	fmt.Printf("http://%s/ (ctrl-C ends it)\n", ln.Addr())
-	return http.Serve(ln, &live{root: root})
+	return http.Serve(ln, l)
 }
 
 // loopback says why addr is not one that only this machine can reach.

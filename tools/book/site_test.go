@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -122,6 +123,23 @@ func TestServeIsForThisMachineOnly(t *testing.T) {
 	} {
 		if err := loopback(addr); (err == nil) != ok {
 			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+// What would only show in the browser is said at once.
+func TestServeSaysWhatIsInTheWay(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for _, c := range []struct{ root, want string }{
+		{t.TempDir(), "run this at the top of the tree"},
+		{fixture(t), "port 0 takes a free one"},
+	} {
+		if err := serveSite(c.root, ln.Addr().String()); !strings.Contains(err.Error(), c.want) {
+			t.Errorf("serve: %v, want %q in it", err, c.want)
 		}
 	}
 }
