@@ -211,6 +211,9 @@ func TestUsageErrorsSayWhatToDo(t *testing.T) {
 		"mutants of":     {[]string{"mutants", "99"}, `no lab "lab99"`},
 		"not classroom":  {[]string{"-classroom50", "x", "."}, "not set here: CLASSROOM"},
 		"both":           {[]string{"-all", "-lab", "3", "."}, "exclude each other"},
+		"device":         {[]string{"-json", "/dev/null", "."}, "/dev/null is not a regular file"},
+		"no place":       {[]string{"-junit", filepath.Join(t.TempDir(), "none", "x"), "."}, "name a file in a directory that you may write to"},
+		"one file twice": {[]string{"-json", "-", "-junit", "-", "."}, "two results go to -"},
 		"output of what": {[]string{"-o", "x", "."}, "-o goes with -pack"},
 	} {
 		t.Run(name, func(t *testing.T) {

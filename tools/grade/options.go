@@ -121,6 +121,24 @@ func (opt *options) addFiles(forms map[string]*string) error {
 	if path := *forms["junit"]; path != "" {
 		opt.files = append(opt.files, file{path, result.JUnit})
 	}
+	return opt.checkFiles()
+}
+
+// checkFiles says before anything is graded what could not be written.
+func (opt *options) checkFiles() error {
+	seen := map[string]bool{}
+	for _, f := range opt.files {
+		if seen[f.path] {
+			return usageError{fmt.Errorf("two results go to %s; give each its own file", f.path)}
+		}
+		seen[f.path] = true
+		if f.path == "-" {
+			continue
+		}
+		if err := result.CheckFile(f.path); err != nil {
+			return usageError{err}
+		}
+	}
 	return nil
 }
 

@@ -121,6 +121,32 @@ func TestClassroom50NamesTheVariableThatIsMissing(t *testing.T) {
 	}
 }
 
+// Root could replace a device.
+func TestOnlyARegularFileIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("kept"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	for path, good := range map[string]bool{
+		file: true, filepath.Join(dir, "new"): true,
+		os.DevNull: false, link: false, dir: false, filepath.Join(file, "x"): false,
+	} {
+		if err := CheckFile(path); (err == nil) != good {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
+		t.Errorf("%v in the directory, want the two files", files)
+	}
+	if text, _ := os.ReadFile(file); string(text) != "kept" {
+		t.Errorf("the file holds %q", text)
+	}
+}
+
 func TestFileHoldsAWholeReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	for range 2 {

@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,26 @@ import (
 // Writer writes a report in one form.
 type Writer func(w io.Writer, r *Report) error
 
+// CheckFile says beforehand why a report cannot be written to the file. One
+// that exists is replaced, so it has to be a regular file: /dev/null is not to
+// become one.
+func CheckFile(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file; name one, or - for standard output", path)
+	}
+	f, err := createTemp(path)
+	if err != nil {
+		return fmt.Errorf("%w (name a file in a directory that you may write to)", err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// createTemp creates the file that becomes the one at path.
+func createTemp(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+}
+
 // WriteFile writes the report to the file, which holds either all of it or
 // what it held before: whoever reads it may come at any time.
 func (write Writer) WriteFile(path string, r *Report) error {
@@ -19,7 +40,7 @@ func (write Writer) WriteFile(path string, r *Report) error {
 	if err := write(&b, r); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := createTemp(path)
 	if err != nil {
 		return err
 	}
