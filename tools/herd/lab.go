@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +24,6 @@ type labSubject struct {
 	own     []*measure.Fix // the lab's
 	fixes   []*measure.Fix // the reference's that they stand beside
 	program measure.Lab    // Exe and Build since it is built
-	file    *os.File       // the program; it has no name any more
 }
 
 // findLab returns the lab whose directory is given as -subject.
@@ -60,7 +58,7 @@ func dirsOf(labs []*lab.Experiments) string {
 }
 
 // build builds the lab's program. Nothing is left in the file system: the
-// program has been opened, and is executed through /proc.
+// program is open until this process ends, and is executed through /proc.
 func (l *labSubject) build(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "herd-lab-")
 	if err != nil {
@@ -99,15 +97,16 @@ func (l *labSubject) compile(ctx context.Context, path string) error {
 }
 
 // open opens the program and notes what it is.
-func (l *labSubject) open(path string) (err error) {
-	if l.file, err = os.Open(path); err != nil {
+func (l *labSubject) open(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, l.file); err != nil {
-		return err
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) // an os.File might be closed unasked
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	l.program.Exe = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), l.file.Fd())
-	l.program.Build = fmt.Sprintf("%.6x", sum.Sum(nil))
+	l.program.Exe = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
+	l.program.Build = fmt.Sprintf("%.6x", sha256.Sum256(text))
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -57,33 +58,40 @@ func TestSolvedLabDoesWhatTheReferenceDoes(t *testing.T) {
 		"lab06-exclusive":   "exclusive-reorder",
 		"lab07-reuseport":   "reuseport",
 	} {
-		dir := solution(t, lab)
-		cmd, stdout, stderr, tmp := inTree(t, "-subject", "./"+dir, "-rate", "50", "-conns", "100", "-delay", "60s", "-json")
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%s: %v\n%s", lab, err, stderr)
-		}
-		res := &report.Results{}
-		if err := json.Unmarshal(stdout.Bytes(), res); err != nil {
+		t.Run(lab, func(t *testing.T) {
+			defer func(fixes []*measure.Fix) { measure.Fixes = fixes }(measure.Fixes)
+			opt, err := parse([]string{"-subject", "../../" + solution(t, lab), "-delay", "60s"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := opt.build(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			runs := oneByOne(t, opt.confs(4))
+			if len(runs) != 2 || runs[0].Fix != fix || runs[1].Fix != fix {
+				t.Fatalf("%d rows, want two of %s", len(runs), fix)
+			}
+			sameCounts(t, &runs[0], &runs[1])
+			nothingLeft(t)
+		})
+	}
+}
+
+// oneByOne measures each of confs with a connection whenever all workers sleep:
+// what it wakes does not depend on how busy the machine is.
+func oneByOne(t *testing.T, confs []measure.Conf) (runs []measure.Run) {
+	t.Helper()
+	for _, conf := range confs {
+		keep := func(_ int, run measure.Run) error { runs = append(runs, run); return nil }
+		if err := measureSubject(t.Context(), conf, "127.0.0.1:0", []measure.Load{{Conns: 200}}, &progress{w: io.Discard}, keep); err != nil {
 			t.Fatal(err)
 		}
-		if len(res.Runs) != 2 {
-			t.Fatalf("%s: %d runs, want the reference's and the lab's", lab, len(res.Runs))
-		}
-		ours, theirs := &res.Runs[0], &res.Runs[1]
-		if ours.Subject != "nginxref" || ours.Fix != fix || theirs.Subject != dir || theirs.Fix != fix || theirs.Build == "" {
-			t.Errorf("%s: rows of %s %s and %s %s %q", lab, ours.Subject, ours.Fix, theirs.Subject, theirs.Fix, theirs.Build)
-		}
-		if ours.Witness != theirs.Witness {
-			t.Errorf("%s: witnesses %q and %q", lab, ours.Witness, theirs.Witness)
-		}
-		sameCounts(t, lab, ours, theirs)
-		nothingIn(t, tmp)
 	}
-	nothingLeft(t)
+	return runs
 }
 
 // sameCounts fails the test if what two runs count per connection differs.
-func sameCounts(t *testing.T, what string, a, b *measure.Run) {
+func sameCounts(t *testing.T, a, b *measure.Run) {
 	t.Helper()
 	for _, c := range []struct {
 		what string
@@ -94,9 +102,35 @@ func sameCounts(t *testing.T, what string, a, b *measure.Run) {
 		{"EAGAIN", a.EagainPerConn, b.EagainPerConn},
 	} {
 		if math.Abs(c.a-c.b) > 0.02*max(1, c.a) {
-			t.Errorf("%s: %s per connection: nginxref %.3f, the lab %.3f", what, c.what, c.a, c.b)
+			t.Errorf("%s per connection: nginxref %.3f, the lab %.3f", c.what, c.a, c.b)
 		}
 	}
+}
+
+// In the JSON the lab's run says whose it is, and of which code; the load and the
+// witness are the reference's.
+func TestRunOfALab(t *testing.T) {
+	dir := solution(t, "lab07-reuseport")
+	cmd, stdout, stderr, tmp := inTree(t, "-subject", "./"+dir, "-workers", "2", "-rate", "50", "-conns", "20", "-json")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	res := &report.Results{}
+	if err := json.Unmarshal(stdout.Bytes(), res); err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Runs) != 2 {
+		t.Fatalf("%d runs, want the reference's and the lab's", len(res.Runs))
+	}
+	ours, theirs := &res.Runs[0], &res.Runs[1]
+	if ours.Subject != "nginxref" || ours.Build != "" || theirs.Subject != dir || len(theirs.Build) != 12 {
+		t.Errorf("runs of %s %q and %s %q", ours.Subject, ours.Build, theirs.Subject, theirs.Build)
+	}
+	if theirs.Fix != ours.Fix || theirs.Rate != ours.Rate || theirs.Accepted != ours.Accepted || theirs.Witness != ours.Witness {
+		t.Errorf("they differ:\n%+v\n%+v", ours, theirs)
+	}
+	nothingIn(t, tmp)
+	nothingLeft(t)
 }
 
 // The row of the lab follows the reference's in the table and in the ratios,
@@ -131,27 +165,27 @@ func TestRowOfALab(t *testing.T) {
 func TestLabThatCannotBeMeasured(t *testing.T) {
 	const testdata = "tools/herd/testdata/"
 	for _, c := range []struct {
-		subject, args string
-		code          int
-		want          []string
+		name, subject, args string
+		code                int
+		want                []string
 	}{
-		{testdata + "stub/lab06-exclusive", "", exitFailed,
+		{"not written", testdata + "stub/lab06-exclusive", "", exitFailed,
 			[]string{"Building stub/lab06-exclusive\n", "\nherd: stub/lab06-exclusive, exclusive-reorder: ReorderAcceptEvents is not written yet\n"}},
-		{testdata + "panics/lab06-exclusive", "", exitFailed,
+		{"panics", testdata + "panics/lab06-exclusive", "", exitFailed,
 			[]string{"\nherd: panics/lab06-exclusive, exclusive-reorder: a worker has failed: panic: runtime error: ", " (main.go:11)\n"}},
-		{testdata + "broken/lab06-exclusive", "", exitFailed,
+		{"does not compile", testdata + "broken/lab06-exclusive", "", exitFailed,
 			[]string{"\n" + testdata + "broken/lab06-exclusive/main.go:10:8: cycle.Reorder undefined ", "\nherd: broken/lab06-exclusive is not measured: it cannot be built\n"}},
-		{testdata + "hangs/lab06-exclusive", "", exitFailed,
+		{"hangs", testdata + "hangs/lab06-exclusive", "", exitFailed,
 			[]string{" connections failed; the first: 127.0.0.1:", " did not reply within 10s\n"}},
-		{"labs/lab10-reload", "", exitUsage,
+		{"nothing to measure", "labs/lab10-reload", "", exitUsage,
 			[]string{"herd: -subject labs/lab10-reload: it has nothing that can be measured beside nginxref; these have: labs/lab00-herd, labs/lab01-shmtx, "}},
-		{"tools/herd", "", exitUsage, []string{"herd: -subject tools/herd: it has nothing that can be measured"}},
-		{"tools/lab03-acceptmutex", "", exitUsage,
+		{"no lab", "tools/herd", "", exitUsage, []string{"herd: -subject tools/herd: it has nothing that can be measured"}},
+		{"not there", "tools/lab03-acceptmutex", "", exitUsage,
 			[]string{"herd: -subject tools/lab03-acceptmutex: there is no such directory; run this from the one that has go.mod in it\n"}},
-		{"labs/lab03-acceptmutex", "-fix none,reuseport", exitUsage,
+		{"another fix", "labs/lab03-acceptmutex", "-fix none,reuseport", exitUsage,
 			[]string{"herd: -fix none,reuseport: the subject has no such fix; it has accept-mutex\n"}},
 	} {
-		t.Run(c.subject, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"-subject", c.subject, "-workers", "2", "-rate", "100", "-conns", "20"}, strings.Fields(c.args)...)
 			cmd, stdout, stderr, tmp := inTree(t, args...)
 			cmd.Run()
@@ -162,6 +196,9 @@ func TestLabThatCannotBeMeasured(t *testing.T) {
 				if !strings.Contains(stderr.String(), want) {
 					t.Errorf("it does not say %q:\n%s", want, stderr)
 				}
+			}
+			if strings.Contains(stderr.String(), "] nginxref ") {
+				t.Errorf("nginxref is measured first:\n%s", stderr)
 			}
 			nothingIn(t, tmp)
 			nothingLeft(t)
@@ -222,6 +259,7 @@ func TestNothingOutlivesALab(t *testing.T) {
 			}
 			stderr.Write(buf[:n])
 		}
+		time.Sleep(300 * time.Millisecond) // by now the workers hang
 		interrupt(t, cmd, stderr)
 		nothingIn(t, tmp)
 		nothingLeft(t)
