@@ -53,13 +53,11 @@ func (w *watch) scenario(s func(*fake.World)) func(*fake.World) {
 }
 
 // until waits until the check is done, and reports false if it does not get on.
-// The kernel has its own watch on the processes, which comes first and knows
-// more.
 func (w *watch) until(done <-chan struct{}) bool {
-	tick := time.NewTicker(2 * patience / looks)
+	tick := time.NewTicker(patience / looks)
 	defer tick.Stop()
-	seen := [2]int64{-1}
-	for idle := 0; idle < looks; idle++ {
+	seen, limit := [2]int64{}, looks
+	for idle := 0; idle < limit; idle++ {
 		select {
 		case <-done:
 			return true
@@ -68,6 +66,7 @@ func (w *watch) until(done <-chan struct{}) bool {
 		now := [2]int64{w.passes.Load()}
 		if world := w.world.Load(); world != nil {
 			now[1] = world.Progress()
+			limit = 2 * looks // the kernel has a watch of its own on the processes, and knows more
 		}
 		if now != seen {
 			seen, idle = now, 0

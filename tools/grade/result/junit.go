@@ -64,7 +64,7 @@ func JUnit(w io.Writer, r *Report) error {
 
 func (s *junitSuite) add(l *Lab, c *Check) {
 	one := junitCase{Class: l.Name, Name: c.ID, Time: fmt.Sprintf("%.3f", c.Seconds)}
-	text := &junitText{string(c.Outcome), firstLine(c.Message), c.Sentence + "\n" + c.text()}
+	text := &junitText{string(c.Outcome), headline(c.Message), c.Sentence + "\n" + c.text()}
 	switch c.Outcome {
 	case Passed:
 	case Wrong, NotWritten:

@@ -162,3 +162,16 @@ func TestFileHoldsAWholeReport(t *testing.T) {
 		t.Errorf("%v in the directory, want the one file", files)
 	}
 }
+
+func TestHeadlineIsTheRuleThatWasBroken(t *testing.T) {
+	for message, want := range map[string]string{
+		"lab 03 part A: wrong\nbroken: one is registered\n  got 0, want 1\n": "one is registered",
+		"lab 04 part A: wrong\n   ->   1. x runs\n  rule: the next is y\n":   "the next is y",
+		"turn.go:3:15: undefined: nowhere\nturn.go:4:1: more":                "turn.go:3:15: undefined: nowhere",
+		"": "",
+	} {
+		if got := headline(message); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

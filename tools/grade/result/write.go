@@ -78,10 +78,18 @@ func (c *Check) text() string {
 	return strings.TrimSpace(b.String())
 }
 
-// firstLine returns the first line of s.
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+// headline returns the line of a message that says most: the rule that was
+// broken, or the first.
+func headline(message string) string {
+	for line := range strings.Lines(message) {
+		for _, mark := range []string{"broken: ", "rule: "} {
+			if rule, ok := strings.CutPrefix(strings.TrimSpace(line), mark); ok {
+				return rule
+			}
+		}
+	}
+	first, _, _ := strings.Cut(message, "\n")
+	return first
 }
 
 // indent puts prefix before each line of s that is not empty.
