@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,8 +18,20 @@ func writeJSON(w io.Writer, res *report.Results) error {
 	return enc.Encode(res)
 }
 
-// checkReport says beforehand if the report could not be written to path.
+// printed writes text to standard output; a disk that is full is an error.
+func printed(text func(w io.Writer)) error {
+	out := bufio.NewWriter(os.Stdout)
+	text(out)
+	return out.Flush()
+}
+
+// checkReport says beforehand if the report could not be written to path. It is
+// renamed into place, so what it replaces has to be a file: /dev/null is not to
+// become one.
 func checkReport(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("-report %s: it is not a regular file; name one", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".herd-report-")
 	if err != nil {
 		return fmt.Errorf("-report %s: %w (name a file in a directory you may write to)", path, err)

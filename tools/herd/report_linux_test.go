@@ -82,15 +82,32 @@ func TestWhereTheReportGoes(t *testing.T) {
 // A report that cannot be written is said before anything is measured; one
 // that nobody asked for is left out.
 func TestReportThatCannotBeWritten(t *testing.T) {
-	cmd, stdout, stderr := tool("-report", "/nonesuch/r.html", "-rate", "100", "-conns", "5", "-fix", "none")
-	cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed || stdout.Len() > 0 ||
-		!strings.HasPrefix(stderr.String(), "herd: -report /nonesuch/r.html: ") {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	for _, path := range []string{"/nonesuch/r.html", "/dev/null", t.TempDir()} {
+		cmd, stdout, stderr := tool("-report", path, "-rate", "100", "-conns", "5", "-fix", "none")
+		cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || stdout.Len() > 0 ||
+			!strings.HasPrefix(stderr.String(), "herd: -report "+path+": ") {
+			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+		}
 	}
 	opt := &options{report: "/nonesuch/r.html"}
 	if err := opt.prepare(); err != nil || opt.report != "" {
 		t.Errorf("not asked for: %v, %q", err, opt.report)
+	}
+}
+
+// A table that standard output did not take is an error.
+func TestTableThatCannotBePrinted(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd, _, stderr := tool("-report", "", "-rate", "100", "-conns", "1", "-fix", "none", "-workers", "1")
+	cmd.Stdout = full
+	cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(stderr.String(), "no space left on device") {
+		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -67,7 +68,7 @@ func measureMain(ctx context.Context, args []string) error {
 	if opt.json {
 		err = writeJSON(os.Stdout, res)
 	} else {
-		writeResults(os.Stdout, opt, res)
+		err = printed(func(w io.Writer) { writeResults(w, opt, res) })
 	}
 	if err == nil && opt.report != "" {
 		err = saveReport(opt.report, res)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -202,7 +203,7 @@ func (s *sweep) print(done []measure.Run) error {
 	case s.csv:
 		err = writeCSV(os.Stdout, res.Points)
 	default:
-		writeSweep(os.Stdout, res)
+		err = printed(func(w io.Writer) { writeSweep(w, res) })
 	}
 	if err == nil && s.report != "" {
 		err = saveReport(s.report, res)

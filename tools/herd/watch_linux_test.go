@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -85,6 +86,36 @@ func TestWatchShowsTheRealNginx(t *testing.T) {
 	polls := regexp.MustCompile(`(?m)^ +all +[\d.]+ +([\d.]+) +0 +([\d.]+) `).FindStringSubmatch(out)
 	if polls == nil || polls[1] == "0" || polls[1] != polls[2] || !strings.HasPrefix(out, "nginx "+pid+", 2 workers, by tracepoints\n") {
 		t.Errorf("nobody connects, and one worker polls; it shows\n%s", out)
+	}
+}
+
+// A server starts its workers from any of its threads.
+func TestWatchShowsAServer(t *testing.T) {
+	dir := t.TempDir()
+	server := filepath.Join(dir, "nginxref")
+	if out, err := exec.Command("go", "build", "-o", server, "herd/nginxref").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	conf := "daemon off; worker_processes 2; pid " + dir + "/pid; error_log " + dir + "/log; events {}"
+	if err := os.WriteFile(dir+"/conf", []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	master := exec.Command(server, "-c", dir+"/conf", "-e", dir+"/log")
+	if err := master.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		master.Process.Signal(os.Interrupt)
+		master.Wait()
+	}()
+	until(t, dir+"/pid")
+
+	cmd, stdout, stderr := tool("watch", "-n", "4", "-interval", "500ms", fmt.Sprint(master.Process.Pid))
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if want := fmt.Sprintf("nginxref %d, 2 workers, ", master.Process.Pid); !strings.Contains(stdout.String(), want) {
+		t.Errorf("want %q in\n%s", want, stdout)
 	}
 }
 

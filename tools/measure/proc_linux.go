@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,15 +52,20 @@ func cpuNsec(pid int) (uint64, error) {
 }
 
 // childrenOf returns the children of pid that run under the given title, in
-// the order of their process ids.
+// the order of their process ids. A child is listed by the thread that started
+// it, and in a Go process that can be any.
 func childrenOf(pid int, title string) []int {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var pids []int
-	for _, field := range strings.Fields(string(text)) {
-		cmdline, _ := os.ReadFile("/proc/" + field + "/cmdline")
-		if child, err := strconv.Atoi(field); err == nil && strings.HasPrefix(string(cmdline), title) {
-			pids = append(pids, child)
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, field := range strings.Fields(string(text)) {
+			cmdline, _ := os.ReadFile("/proc/" + field + "/cmdline")
+			if child, err := strconv.Atoi(field); err == nil && strings.HasPrefix(string(cmdline), title) {
+				pids = append(pids, child)
+			}
 		}
 	}
+	slices.Sort(pids)
 	return pids
 }

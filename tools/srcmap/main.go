@@ -54,7 +54,7 @@ func commands() []command {
 		{"repin", "", "rewrite the numbers in the gutters for the release in DIR", (*options).repin},
 		{"table", "DIR2 ...", "say in Markdown what each release changed", (*options).table},
 		{"show", "FUNCTION ...", "print C and Go side by side; a C name or a Go name will do", (*options).show},
-		{"serve", "[-addr ADDRESS]", "show the same as a page, on loopback", (*options).serve},
+		{"serve", "[-addr ADDRESS]", "show the same as a page", (*options).serve},
 	}
 }
 
