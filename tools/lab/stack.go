@@ -8,7 +8,7 @@ import (
 )
 
 // frame is a call in a stack trace.
-var frame = regexp.MustCompile(`(?m)^(\S+)\(.*\)\n\t\S*/([^/\s]+)/([^/\s]+\.go):(\d+)`)
+var frame = regexp.MustCompile(`(?m)^(\S+)\(.*\)\n\t.*/([^/\n]+)/([^/\n]+\.go):(\d+)`)
 
 // Where returns the places in the student's files that the stack traces show,
 // innermost first: "herd.go:11 in LevelTriggered".
