@@ -10,6 +10,9 @@ import (
 // the listeners along with it. Its four cases are in the handout.
 // cycle.AcceptMutexHeld says whether this worker's listeners are registered.
 //
+//	cycle.AcceptMutex.Trylock()  reports whether this worker has the lock now
+//	cycle.AcceptMutex.Unlock()   gives it back
+//
 // It returns core.Error if listeners could not be registered or unregistered,
 // and otherwise core.OK, lock or no lock.
 func TrylockAcceptMutex(cycle *event.Cycle) core.Status {
@@ -27,8 +30,9 @@ func EnableAcceptEvents(cycle *event.Cycle) core.Status {
 }
 
 // DisableAcceptEvents unregisters every listener that is registered, with
-// cycle.DelEvent(c.Read, event.ReadEvent, event.DisableEvent). A reuseport
-// listener is this worker's own and stays, unless all is set.
+// cycle.DelEvent(c.Read, event.ReadEvent, event.DisableEvent). It returns
+// core.Error at the first that fails. A reuseport listener (ls.Reuseport) is this
+// worker's own and stays, unless all is set.
 func DisableAcceptEvents(cycle *event.Cycle, all bool) core.Status {
 	lab.TODO("DisableAcceptEvents")
 	return core.OK

@@ -105,6 +105,9 @@ func (e *Experiments) run(ctx context.Context, w io.Writer) error {
 	for _, x := range e.Runs {
 		fmt.Fprintf(w, "%s\n%10s %9s\n", x.Title, "predicted", "measured")
 		run, err := x.measure(ctx)
+		if err != nil && exitCode(ctx, err) == 1 {
+			err = fmt.Errorf("%w (does your code pass its checks? go test ./%s)", err, e.Dir)
+		}
 		if err != nil {
 			return err
 		}
