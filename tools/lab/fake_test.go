@@ -29,11 +29,10 @@ func says(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// over ends the loops that the tests leave behind.
-var over atomic.Bool
-
+// spins is a loop that the test which leaves it behind ends.
+//
 //go:noinline
-func spins() {
+func spins(over *atomic.Bool) {
 	for !over.Load() {
 	}
 }
@@ -41,13 +40,14 @@ func spins() {
 // A loop that calls nothing is named by its function, and the checks behind it
 // are judged as if there were none.
 func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
+	var over atomic.Bool
 	defer over.Store(true)
 	l := &Lab{Name: "lab", Files: []string{"fake_test.go"}, Checks: []Check{
 		{Part: "A", Name: "loops", Run: func(t *T) {
 			t.Run(func(w *fake.World) {
 				w.Start("worker 1", func(p *fake.Process) {
 					p.SchedYield()
-					spins()
+					spins(&over)
 				})
 				w.Settle()
 			})
@@ -55,12 +55,12 @@ func TestEndlessLoopIsNamedAndSpoilsNothingElse(t *testing.T) {
 		{Part: "A", Name: "loops-outside", Run: func(t *T) {
 			t.Run(func(w *fake.World) {
 				w.Settle()
-				spins()
+				spins(&over)
 			})
 		}},
 		{Part: "A", Name: "loops-alone", Run: func(t *T) {
 			t.Step("it is called")
-			spins()
+			spins(&over)
 		}},
 		{Part: "A", Name: "is-right", Run: func(t *T) {
 			t.Explore(2, func(w *fake.World) {
@@ -124,14 +124,13 @@ func TestGoexitIsNoPass(t *testing.T) {
 
 // What was left behind cannot fail a test that has ended: that would end all.
 func TestLeftBehindCheckIsSilent(t *testing.T) {
-	over.Store(false)
+	var over atomic.Bool
 	var check *T
 	gone := make(chan struct{})
 	said(t, func(t *T) {
 		check = t
 		defer close(gone)
-		for !over.Load() {
-		}
+		spins(&over)
 		t.Wrong("too late")
 	})
 	over.Store(true)
