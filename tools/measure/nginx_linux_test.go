@@ -27,9 +27,7 @@ func needNginx(t *testing.T) {
 }
 
 // The workers' own counters and the kernel's tracepoints tell the same story,
-// silent wakeups included. The tracepoint sees every sleep of the thread, also
-// the few that Go's scheduler makes outside of the wait: as many as 10 % on a
-// busy machine.
+// silent wakeups included.
 func TestWitnessesAgree(t *testing.T) {
 	needTracepoints(t)
 	for _, fix := range Fixes {
@@ -44,11 +42,6 @@ func TestWitnessesAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			own, kernel := sum(before.samples, after.samples), sum(before.second, after.second)
-			if kernel.Wakeups < own.Wakeups || kernel.Wakeups > own.Wakeups*11/10+2 {
-				t.Errorf("%d wakeups, but the kernel saw the thread sleep %d times", own.Wakeups, kernel.Wakeups)
-			}
-			s.witness.compare = []quantity{returns, timeouts, accepted, again}
 			if list := s.witness.disagreements(before, after); list != nil {
 				t.Errorf("%q", list)
 			}

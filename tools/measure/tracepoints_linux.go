@@ -19,20 +19,31 @@ const Tracefs = "/sys/kernel/tracing"
 type probe struct {
 	event  string
 	filter string
-	count  func(*Sample) *uint64 // where in a Sample it belongs
+	count  func(*counts) *uint64 // where it belongs
+}
+
+// counts are what the kernel has counted in one thread.
+type counts struct {
+	Sample         // Wakeups: all sleeps
+	futex   uint64 // waits on a futex
+	noSleep uint64 // of those, the value had changed already
 }
 
 // probes are what the kernel is asked to count. Both names of epoll_wait are
 // probed: nginx calls the old one, Go the new.
 var probes = []probe{
-	{"syscalls/sys_exit_epoll_wait", "ret > 0", func(s *Sample) *uint64 { return &s.ReturnsEvents }},
-	{"syscalls/sys_exit_epoll_pwait", "ret > 0", func(s *Sample) *uint64 { return &s.ReturnsEvents }},
-	{"syscalls/sys_exit_epoll_wait", "ret == 0", func(s *Sample) *uint64 { return &s.ReturnsTimeout }},
-	{"syscalls/sys_exit_epoll_pwait", "ret == 0", func(s *Sample) *uint64 { return &s.ReturnsTimeout }},
-	{"syscalls/sys_exit_accept4", "ret >= 0", func(s *Sample) *uint64 { return &s.Accepted }},
-	{"syscalls/sys_exit_accept4", "ret == -11", func(s *Sample) *uint64 { return &s.Again }},
+	{"syscalls/sys_exit_epoll_wait", "ret > 0", func(c *counts) *uint64 { return &c.ReturnsEvents }},
+	{"syscalls/sys_exit_epoll_pwait", "ret > 0", func(c *counts) *uint64 { return &c.ReturnsEvents }},
+	{"syscalls/sys_exit_epoll_wait", "ret == 0", func(c *counts) *uint64 { return &c.ReturnsTimeout }},
+	{"syscalls/sys_exit_epoll_pwait", "ret == 0", func(c *counts) *uint64 { return &c.ReturnsTimeout }},
+	{"syscalls/sys_exit_accept4", "ret >= 0", func(c *counts) *uint64 { return &c.Accepted }},
+	{"syscalls/sys_exit_accept4", "ret == -11", func(c *counts) *uint64 { return &c.Again }},
 	// prev_state 1 is interruptible sleep: the thread waits for something.
-	{"sched/sched_switch", "prev_state == 1", func(s *Sample) *uint64 { return &s.Wakeups }},
+	{"sched/sched_switch", "prev_state == 1", func(c *counts) *uint64 { return &c.Wakeups }},
+	// Among them are the sleeps of Go's scheduler, which waits on futexes, and
+	// is not what is measured: FUTEX_WAIT and FUTEX_WAIT_PRIVATE.
+	{"syscalls/sys_enter_futex", "op == 0 || op == 128", func(c *counts) *uint64 { return &c.futex }},
+	{"syscalls/sys_exit_futex", "ret == -11", func(c *counts) *uint64 { return &c.noSleep }},
 }
 
 // Tracepoints counts in the kernel what some threads do: a witness that does
@@ -112,6 +123,7 @@ func tracepointID(event string) (uint64, error) {
 func (t *Tracepoints) Samples() ([]Sample, error) {
 	samples := make([]Sample, len(t.fds))
 	for i, fds := range t.fds {
+		var c counts
 		for j, fd := range fds {
 			if fd == -1 {
 				continue
@@ -120,9 +132,11 @@ func (t *Tracepoints) Samples() ([]Sample, error) {
 			if _, err := unix.Read(fd, buf[:]); err != nil {
 				return nil, fmt.Errorf("reading the count of %s: %w", probes[j].event, err)
 			}
-			*probes[j].count(&samples[i]) += binary.NativeEndian.Uint64(buf[:])
+			*probes[j].count(&c) += binary.NativeEndian.Uint64(buf[:])
 		}
-		samples[i].WakeupsTimeout = samples[i].ReturnsTimeout
+		samples[i] = c.Sample
+		samples[i].Wakeups -= c.futex - c.noSleep
+		samples[i].WakeupsTimeout = c.ReturnsTimeout
 	}
 	return samples, nil
 }

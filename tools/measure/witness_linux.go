@@ -7,9 +7,9 @@ import (
 
 // witness is a second account of what the workers do, to hold against the
 // first: the kernel's tracepoints against nginxref's own counters, context
-// switches from /proc against the tracepoints for nginx. A tracepoint sees
-// every sleep of a thread, in a Go worker also the few of Go's scheduler that
-// are not in the wait.
+// switches from /proc against the tracepoints for nginx. The tracepoints see
+// every sleep of a thread, also those of Go's scheduler that are not in the
+// wait. It sleeps on futexes, which are counted too and taken off.
 type witness struct {
 	name    string // empty: there is none
 	read    func() ([]Sample, error)
