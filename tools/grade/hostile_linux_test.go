@@ -150,7 +150,7 @@ var hostiles = map[string]hostile{
 	},
 	"eats memory": {
 		before:  "var hoard [][]byte",
-		body:    "for { b := make([]byte, 1<<24); for i := range b { b[i] = 1 }; hoard = append(hoard, b) }",
+		body:    "for { b := make([]byte, 1<<24); for i := 0; i < len(b); i += 4096 { b[i] = 1 }; hoard = append(hoard, b) }",
 		outcome: result.Crashed, message: "memory",
 	},
 	"prints without end": {
