@@ -56,14 +56,14 @@ type Fix struct {
 	Wakeups func(n, r, delay float64) float64
 }
 
-// herdWakeups: each connection wakes every worker.
-func herdWakeups(n, r, delay float64) float64 { return n * r }
+// HerdWakeups: each connection wakes every worker.
+func HerdWakeups(n, r, delay float64) float64 { return n * r }
 
-// oneWakeup: each connection wakes one worker.
-func oneWakeup(n, r, delay float64) float64 { return r }
+// OneWakeup: each connection wakes one worker.
+func OneWakeup(n, r, delay float64) float64 { return r }
 
-// mutexWakeups: each connection wakes the holder; the others poll.
-func mutexWakeups(n, r, delay float64) float64 { return r + (n-1)/delay }
+// MutexWakeups: each connection wakes the holder; the others poll.
+func MutexWakeups(n, r, delay float64) float64 { return r + (n-1)/delay }
 
 // lockOnlyWakeups: each connection wakes every worker, and losers poll too;
 // but a connection ends a loser's wait, so at a rate above 1/delay it never
@@ -81,20 +81,20 @@ var Fixes = []*Fix{
 		Name:      "none",
 		About:     "shared listener, level-triggered: the classic herd",
 		Configure: func(cycle *event.Cycle) {},
-		Wakeups:   herdWakeups,
+		Wakeups:   HerdWakeups,
 	},
 	{
 		Name:      "et",
 		About:     "shared listener, edge-triggered, accept until EAGAIN",
 		Configure: edgeTriggered,
-		Wakeups:   herdWakeups,
+		Wakeups:   HerdWakeups,
 	},
 	{
 		Name:     "blocking",
 		About:    "no event loop: every worker sleeps in accept",
 		Blocking: true,
 		Loop:     acceptLoop,
-		Wakeups:  oneWakeup,
+		Wakeups:  OneWakeup,
 	},
 	{
 		Name:      "lock-only",
@@ -109,7 +109,7 @@ var Fixes = []*Fix{
 		Nginx:     true,
 		About:     "nginx's accept_mutex on: the registration moves with the lock",
 		Configure: acceptMutex,
-		Wakeups:   mutexWakeups,
+		Wakeups:   MutexWakeups,
 	},
 	{
 		Name:  "file-lock",
@@ -119,7 +119,7 @@ var Fixes = []*Fix{
 			acceptMutex(cycle)
 			cycle.Event.LockFile = filepath.Join(os.TempDir(), fmt.Sprintf("herd-accept.%d.lock", os.Getpid()))
 		},
-		Wakeups: mutexWakeups,
+		Wakeups: MutexWakeups,
 	},
 	{
 		Name:  "exclusive",
@@ -128,7 +128,7 @@ var Fixes = []*Fix{
 			cycle.Event.ExclusiveAccept = true
 			cycle.Actions.ReorderAcceptEvents = func(*event.Cycle, *event.Listening) {}
 		},
-		Wakeups: oneWakeup,
+		Wakeups: OneWakeup,
 	},
 	{
 		Name:  "exclusive-reorder",
@@ -137,7 +137,7 @@ var Fixes = []*Fix{
 		Configure: func(cycle *event.Cycle) {
 			cycle.Event.ExclusiveAccept = true
 		},
-		Wakeups: oneWakeup,
+		Wakeups: OneWakeup,
 	},
 	{
 		Name:      "reuseport",
@@ -145,7 +145,7 @@ var Fixes = []*Fix{
 		About:     "SO_REUSEPORT: a listener for each worker",
 		Reuseport: true,
 		Configure: func(cycle *event.Cycle) {},
-		Wakeups:   oneWakeup,
+		Wakeups:   OneWakeup,
 	},
 	{
 		Name:      "fdpass",

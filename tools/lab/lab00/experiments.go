@@ -46,7 +46,7 @@ func fix(name, beside, about string, loop Loop) *measure.Fix {
 		Name:    name,
 		Beside:  beside,
 		About:   about,
-		Wakeups: func(n, r, delay float64) float64 { return n * r },
+		Wakeups: measure.HerdWakeups,
 		Loop: func(cycle *event.Cycle, serve func(conn int)) {
 			loop(cycle.Kernel, cycle.Listening[0].Fd, serve)
 		},

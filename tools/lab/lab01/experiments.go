@@ -29,7 +29,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 		Mutex:     true,
 		About:     "nginx's accept mutex, made of your Trylock and Unlock",
 		Configure: f.acceptMutex,
-		Wakeups:   func(n, r, delay float64) float64 { return r + (n-1)/delay },
+		Wakeups:   measure.MutexWakeups,
 	}
 	wait := &measure.Fix{
 		Name:    "lab01-wait",

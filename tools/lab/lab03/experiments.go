@@ -29,7 +29,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 			cycle.Event.AcceptMutex = true
 			f.partA(cycle)
 		},
-		Wakeups: func(n, r, delay float64) float64 { return r + (n-1)/delay },
+		Wakeups: measure.MutexWakeups,
 	}
 	return &lab.Experiments{
 		Dir: dir,

@@ -37,13 +37,13 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 		Name:      "lab04-inside",
 		About:     "your turn; a connection is served in the handler that accepts it",
 		Configure: func(cycle *event.Cycle) { f.serve(cycle, false) },
-		Wakeups:   func(n, r, delay float64) float64 { return r + (n-1)/delay },
+		Wakeups:   measure.MutexWakeups,
 	}
 	posted := &measure.Fix{
 		Name:      "lab04-posted",
 		About:     "your turn; serving a connection is posted",
 		Configure: func(cycle *event.Cycle) { f.serve(cycle, true) },
-		Wakeups:   inside.Wakeups,
+		Wakeups:   measure.MutexWakeups,
 	}
 	own := &measure.Fix{
 		Name:   "lab04",
@@ -54,7 +54,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 			cycle.Event.AcceptMutex = true
 			cycle.Actions.ProcessEventsAndTimers = f.Turn
 		},
-		Wakeups: inside.Wakeups,
+		Wakeups: measure.MutexWakeups,
 	}
 	return &lab.Experiments{
 		Dir: dir,

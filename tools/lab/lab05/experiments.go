@@ -36,7 +36,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 			cycle.Event.AcceptMutex = true
 			f.partA(cycle)
 		},
-		Wakeups: mutexWakeups,
+		Wakeups: measure.MutexWakeups,
 	})
 	never := Functions{
 		Disabled: func(connections, free int) int { return 0 },
@@ -63,11 +63,9 @@ func fix(name, about string, change func(*event.Cycle)) *measure.Fix {
 				ls.Handler = stay
 			}
 		},
-		Wakeups: mutexWakeups,
+		Wakeups: measure.MutexWakeups,
 	}
 }
-
-func mutexWakeups(n, r, delay float64) float64 { return r + (n-1)/delay }
 
 // stay greets the client, and keeps the connection until the client leaves.
 func stay(c *event.Connection) {

@@ -52,7 +52,7 @@ func fix(key, title string, configure func(cycle *event.Cycle)) *measure.Fix {
 			configure(cycle)
 			countMoves(cycle)
 		},
-		Wakeups: func(n, r, delay float64) float64 { return r },
+		Wakeups: measure.OneWakeup,
 	}
 }
 

@@ -73,7 +73,7 @@ func (f *Functions) fix(key, about string, change func(*event.Cycle)) *measure.F
 				change(cycle)
 			}
 		},
-		Wakeups: func(n, r, delay float64) float64 { return r },
+		Wakeups: measure.OneWakeup,
 	}
 }
 
@@ -87,7 +87,7 @@ func shared() *measure.Fix {
 			cycle.Event.ExclusiveAccept = true
 			busy(cycle)
 		},
-		Wakeups: func(n, r, delay float64) float64 { return r },
+		Wakeups: measure.OneWakeup,
 	}
 }
 

@@ -27,7 +27,7 @@ func Experiments(dir string, f Functions) *lab.Experiments {
 		Mutex:     true,
 		About:     "nginx's accept mutex as a lease: yours",
 		Configure: f.leased,
-		Wakeups:   func(n, r, delay float64) float64 { return r + (n-1)/delay + 2/delay },
+		Wakeups:   func(n, r, delay float64) float64 { return measure.MutexWakeups(n, r, delay) + 2/delay },
 	}
 	return &lab.Experiments{
 		Dir: dir,
